@@ -1,0 +1,83 @@
+"""What can be ordered, as data. Rows come from data/*.json through ``manage.py load_catalog``; nothing here is code."""
+
+from django.db import models
+
+
+class Provider(models.Model):
+    id = models.CharField(primary_key=True, max_length=32, help_text="aws, gcp, local")
+    name = models.CharField(max_length=100)
+    enabled = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Region(models.Model):
+    id = models.CharField(primary_key=True, max_length=64, help_text="<provider>/<name>, for example local/local-1")
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="regions")
+    name = models.CharField(max_length=64)
+    title = models.CharField(max_length=100)
+    enabled = models.BooleanField(default=True)
+    memory_budget_mib = models.PositiveIntegerField(
+        null=True, help_text="MiB all nodes of the region may use together; null where the provider has its own limits"
+    )
+    memory_budget_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["provider", "name"], name="region_name_once")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Zone(models.Model):
+    id = models.CharField(primary_key=True, max_length=96, help_text="<region id>/<name>")
+    region = models.ForeignKey(Region, on_delete=models.CASCADE, related_name="zones")
+    name = models.CharField(max_length=64)
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["region", "name"], name="zone_name_once")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class MachineType(models.Model):
+    id = models.CharField(primary_key=True, max_length=96, help_text="<provider>/<name>")
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="machine_types")
+    name = models.CharField(max_length=64)
+    description = models.CharField(max_length=200, blank=True)
+    vcpus = models.PositiveIntegerField(null=True, help_text="null: shares the machine at hand")
+    memory_mib = models.PositiveIntegerField(help_text="MiB a node of this type uses")
+    heap_mib = models.PositiveIntegerField(help_text="MiB of JVM heap")
+    storage_gib = models.PositiveIntegerField(null=True, help_text="GiB of local disk; null: shares a file system")
+    position = models.PositiveIntegerField(default=0)
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["provider", "name"], name="machine_type_name_once")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class EngineVersion(models.Model):
+    id = models.CharField(primary_key=True, max_length=64, help_text="<engine>/<version>")
+    engine = models.CharField(max_length=32, help_text="cassandra, scylla")
+    engine_title = models.CharField(max_length=64)
+    version = models.CharField(max_length=32)
+    is_default = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["engine", "version"], name="engine_version_once"),
+            models.UniqueConstraint(
+                fields=["engine"], condition=models.Q(is_default=True), name="engine_default_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id

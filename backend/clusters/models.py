@@ -1,0 +1,120 @@
+"""Clusters, their nodes and their secrets."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Lower
+
+from backend.accounts.models import Organisation
+from backend.clusters.states import ClusterState, NodeState
+from backend.core import ids
+
+
+class Cluster(models.Model):
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_cluster_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="clusters")
+    name = models.CharField(max_length=63)
+    engine = models.CharField(max_length=32)
+    engine_version = models.CharField(max_length=32)
+    provider = models.CharField(max_length=32)
+    region = models.CharField(max_length=64)
+    zones = ArrayField(models.CharField(max_length=64))
+    machine_type = models.CharField(max_length=64)
+    nodes_per_zone = models.PositiveIntegerField()
+    datacenter = models.CharField(max_length=96, help_text="<provider>-<region>")
+    options = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, default=ClusterState.CREATING)
+    admin_username = models.CharField(max_length=63)
+    admin_revealed_at = models.DateTimeField(null=True, help_text="When the administrator's password was shown")
+    ca_certificate = models.TextField(blank=True, help_text="PEM of the cluster's own CA; public")
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+    active_at = models.DateTimeField(null=True, help_text="When it was first proved")
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "organisation", Lower("name"), condition=models.Q(deleted_at=None), name="cluster_name_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[s.value for s in ClusterState]), name="cluster_state_known"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["organisation", "-id"], condition=models.Q(deleted_at=None), name="cluster_list"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
+
+
+class Node(models.Model):
+    """One member of a ring. Its names at the provider and on the wire are derived from its id."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_node_id)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="nodes")
+    name = models.CharField(max_length=80, help_text="<cluster name>-<zone>-<n>")
+    zone = models.CharField(max_length=64, help_text="Also the rack")
+    position = models.PositiveIntegerField()
+    tokens = ArrayField(models.BigIntegerField(), default=list)
+    is_seed = models.BooleanField(default=False)
+    state = models.CharField(max_length=16, default=NodeState.PENDING)
+    state_reason = models.TextField(blank=True)
+    observed_at = models.DateTimeField(null=True)
+    machine_id = models.CharField(max_length=128, blank=True, help_text="The provider's name for the machine")
+    address = models.GenericIPAddressField(null=True, help_text="Where drivers and other nodes reach it")
+    agent_address = models.CharField(max_length=64, blank=True, help_text="host:port of the agent")
+    host_id = models.CharField(max_length=36, blank=True, help_text="The engine's id of the node")
+    engine_version = models.CharField(max_length=32, blank=True)
+    agent_version = models.CharField(max_length=32, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "position"], name="node_position_once"),
+            models.CheckConstraint(condition=models.Q(state__in=[s.value for s in NodeState]), name="node_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NodeEnrolment(models.Model):
+    """The one-time token with which a new machine's agent asks for its certificates."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="enrolment", primary_key=True)
+    token_hash = models.BinaryField(max_length=32)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    # The request that used the token and what it was answered: the same request again gets the same answer,
+    # so that a reply lost on the wire does not brick a machine; another one is refused.
+    request_hash = models.BinaryField(max_length=32, null=True)
+    agent_certificate = models.TextField(blank=True, help_text="PEM, public")
+    engine_certificate = models.TextField(blank=True, help_text="PEM, public")
+    agent_certificate_expires_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"enrolment of {self.node_id}"
+
+
+class Secret(models.Model):
+    """Envelope-encrypted bytes: a data key of its own per row, wrapped by the master key (backend/core/secrets.py)."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.CharField(max_length=40, help_text="Id of what it belongs to, or 'control-plane'")
+    purpose = models.CharField(max_length=32)
+    ciphertext = models.BinaryField()
+    wrapped_key = models.BinaryField()
+    master_key_id = models.CharField(max_length=16)
+    certificate = models.TextField(blank=True, help_text="PEM that goes with a private key; public")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "purpose"], name="secret_once")]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} of {self.owner}"

@@ -1,0 +1,55 @@
+"""Identifiers: a short noun, an underscore and a ULID, for example ``clu_01jd3k...``.
+
+They sort by creation time, so a list ordered by id is a list ordered by age and an id is its own cursor.
+"""
+
+from collections.abc import Callable
+
+from ulid import ULID
+
+
+def new_id(prefix: str) -> str:
+    return f"{prefix}_{str(ULID()).lower()}"
+
+
+def new_organisation_id() -> str:
+    return new_id("org")
+
+
+def new_user_id() -> str:
+    return new_id("usr")
+
+
+def new_membership_id() -> str:
+    return new_id("mem")
+
+
+def new_invitation_id() -> str:
+    return new_id("inv")
+
+
+def new_token_id() -> str:
+    return new_id("tok")
+
+
+def new_operation_id() -> str:
+    return new_id("op")
+
+
+def new_step_id() -> str:
+    return new_id("stp")
+
+
+def new_cluster_id() -> str:
+    return new_id("clu")
+
+
+def new_node_id() -> str:
+    return new_id("nod")
+
+
+def new_audit_id() -> str:
+    return new_id("aud")
+
+
+IdMaker = Callable[[], str]

@@ -1,0 +1,94 @@
+"""Durable operations: the rows are the truth, Celery messages are nudges. See docs/operations.md."""
+
+from django.db import models
+
+from backend.accounts.models import Organisation
+from backend.core import ids
+from backend.operations.states import OPEN, OperationState, StepState
+
+
+class Operation(models.Model):
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_operation_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="operations")
+    kind = models.CharField(max_length=40, help_text="create_cluster, delete_cluster, ...")
+    # By id, not by foreign key: clusters know operations, never the other way round.
+    cluster_id = models.CharField(max_length=40, blank=True, help_text="Empty: not about one cluster")
+    cluster_name = models.CharField(max_length=63, blank=True)
+    parameters = models.JSONField(default=dict)
+    exclusive = models.BooleanField(default=True)
+    actor = models.CharField(max_length=200, help_text="Who asked, as the audit log names them")
+    state = models.CharField(max_length=16, default=OperationState.PENDING)
+    progress = models.FloatField(default=0, help_text="0 to 1; only grows")
+    expected_seconds = models.PositiveIntegerField(help_text="What the whole operation usually takes, in seconds")
+    cancellable_until = models.PositiveIntegerField(
+        null=True, help_text="Step position from which on it cannot be cancelled; null: always can"
+    )
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason = models.TextField(blank=True, help_text="One sentence: what happened and what it means")
+    reason_hint = models.TextField(blank=True, help_text="What to do about it")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(null=True, help_text="null: nothing to do (finished or blocked)")
+    nudged_at = models.DateTimeField(null=True)
+    attempt = models.PositiveIntegerField(default=0, help_text="Failed attempts in a row; 0 after each success")
+    cancel_requested_at = models.DateTimeField(null=True)
+    retry_requested_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster_id"],
+                condition=models.Q(exclusive=True, state__in=[s.value for s in OPEN]) & ~models.Q(cluster_id=""),
+                name="operation_exclusive_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[s.value for s in OperationState]), name="operation_state_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(progress__gte=0, progress__lte=1), name="operation_progress_range"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=models.Q(due_at__isnull=False), name="operation_due"),
+            models.Index(fields=["organisation", "-id"], name="operation_list"),
+            models.Index(fields=["cluster_id", "-id"], name="operation_of_cluster"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class OperationStep(models.Model):
+    """One line of a plan. Stored with the operation, kept for ever as the customer's activity log."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_step_id)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="steps")
+    position = models.PositiveIntegerField()
+    group = models.PositiveIntegerField(help_text="Steps of one group run side by side; groups run in order")
+    name = models.CharField(max_length=64, help_text="What the provisioner looks the step up by")
+    title = models.CharField(max_length=120, help_text="What the customer reads: Start the engine")
+    target = models.CharField(max_length=64, blank=True, help_text="Id of the node it is about; empty: the cluster")
+    target_title = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=16, default=StepState.PENDING)
+    attempt = models.PositiveIntegerField(default=0)
+    deadline_seconds = models.PositiveIntegerField(help_text="Longer than this and the step is flagged overdue")
+    overdue = models.BooleanField(default=False)
+    progress = models.FloatField(default=0)
+    message = models.TextField(blank=True, help_text="What is going on, or why it is tried again")
+    output = models.JSONField(default=dict, help_text="Small facts later steps need; never a secret")
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["operation", "position"], name="step_position_once"),
+            models.CheckConstraint(condition=models.Q(state__in=[s.value for s in StepState]), name="step_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.target}"

@@ -1,0 +1,167 @@
+"""One cloud behind one small interface. Every provider passes provisioner/providers/conformance.py.
+
+Rules: calls are *ensure*, *find* and *delete*; each can be repeated; each returns in seconds and never waits for the
+cloud (what is not ready yet is a state in the answer). Names and idempotency tokens are derived from the spec, so a
+call after a crash finds what the call before it made. Nothing here imports Django, Celery or another provider.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class ProviderError(Exception):
+    """A provider said no. ``retryable`` tells whether the same call may succeed later without a person's help."""
+
+    retryable = True
+    code = "provider-error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class OutOfCapacity(ProviderError):
+    """The zone has no such machine to give. Never retried in another zone: racks would become uneven."""
+
+    retryable = False
+    code = "out-of-capacity"
+
+
+class QuotaExceeded(ProviderError):
+    retryable = False
+    code = "quota-exceeded"
+
+
+class AccessDenied(ProviderError):
+    retryable = False
+    code = "access-denied"
+
+
+class RateLimited(ProviderError):
+    code = "rate-limited"
+
+
+class NotFound(ProviderError):
+    retryable = False
+    code = "not-found"
+
+
+class InvalidRequest(ProviderError):
+    retryable = False
+    code = "invalid-request"
+
+
+class MachineState(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class ImageState(StrEnum):
+    READY = "ready"
+    BUILDING = "building"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """The network of one cluster. `name` is unique per cluster and derived from its id."""
+
+    name: str
+    region: str
+    zones: tuple[str, ...]
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    name: str
+    region: str
+    zones: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """A machine image (for `local`: a folder) that carries one engine version. `progress` is 0 to 1."""
+
+    id: str
+    state: ImageState
+    progress: float = 1.0
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSpec:
+    """`name` is unique and derived from the node's id; it is also the idempotency token."""
+
+    name: str
+    network: str
+    region: str
+    zone: str
+    machine_type: str
+    memory_mib: int
+    image: str
+    user_data: str
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    id: str
+    name: str
+    zone: str
+    state: MachineState
+    address: str
+    agent_address: str
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class Provider(Protocol):
+    """What an operation may ask of a cloud.
+
+    Every call may raise ProviderError or one of its subclasses, translated in one place per provider.
+    """
+
+    def find_image(self, *, region: str, engine: str, version: str) -> Image:
+        """The image for an engine version. A provider that can make one starts to and answers BUILDING. NotFound."""
+        ...
+
+    def ensure_network(self, spec: NetworkSpec) -> Network: ...
+
+    def delete_network(self, *, region: str, name: str) -> bool:
+        """True when the network is gone (also when it never was); False while it is still going."""
+        ...
+
+    def ensure_machine(self, spec: MachineSpec) -> Machine:
+        """The machine of this name, made or started if it is not there or does not run. OutOfCapacity, QuotaExceeded.
+
+        A machine of this name made from another spec is InvalidRequest, never changed silently.
+        """
+        ...
+
+    def find_machine(self, *, region: str, name: str) -> Machine | None: ...
+
+    def delete_machine(self, *, region: str, name: str) -> bool:
+        """True when the machine, its disks and its address are gone (also when they never were)."""
+        ...
+
+    def start_machine(self, *, region: str, name: str) -> None: ...
+
+    def stop_machine(self, *, region: str, name: str) -> None:
+        """An orderly power-off; the disks stay."""
+        ...
+
+    def kill_machine(self, *, region: str, name: str) -> None:
+        """Power loss: everything on it ends at once and without warning; the disks stay."""
+        ...
+
+    def list_machines(self, *, region: str) -> list[Machine]:
+        """Every machine that carries our tags, for the sweep that finds leaks."""
+        ...
+
+    def list_networks(self, *, region: str) -> list[Network]: ...
+
+    def memory_budget_mib(self, *, region: str) -> int | None:
+        """MiB that all nodes of the region may use together; None where only the cloud knows."""
+        ...
