@@ -1,0 +1,52 @@
+"""The plans of the operations on clusters: which steps, in which order, side by side or not.
+
+A plan is stored when the operation is created, so that the customer sees all of it at once and a later release runs the
+plan that was promised. The code behind each step name is in provisioner/operations/, one file per kind; a test there
+checks that every name used here is known.
+"""
+
+from collections.abc import Sequence
+
+from backend.clusters.models import Node
+from backend.operations.actions import PlannedStep
+
+# Seconds the kinds usually take, shown as the expected time until history says better.
+CREATE_SECONDS = 20
+DELETE_SECONDS = 5
+ROTATE_SECONDS = 3
+
+
+def _per_node(nodes: Sequence[Node], name: str, title: str, deadline_seconds: int) -> list[PlannedStep]:
+    return [
+        PlannedStep(name, title, target=node.id, target_title=node.name, deadline_seconds=deadline_seconds)
+        for node in nodes
+    ]
+
+
+def create_cluster(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
+    """Machines first, because every node's configuration names all addresses; then all engines side by side."""
+    return [
+        [
+            PlannedStep("find_image", "Find the machine image", deadline_seconds=600),
+            PlannedStep("ensure_network", "Prepare the network", deadline_seconds=60),
+        ],
+        _per_node(nodes, "ensure_machine", "Start the machine", 120),
+        _per_node(nodes, "reach_agent", "Reach the agent", 120),
+        _per_node(nodes, "install_engine", "Check the engine's files", 120),
+        _per_node(nodes, "configure_engine", "Configure the engine", 30),
+        _per_node(nodes, "start_engine", "Start the engine", 180),
+        [PlannedStep("secure_cluster", "Set up roles, drop the default superuser", deadline_seconds=60)],
+        _per_node(nodes, "prove_node", "Prove: ring, schema, write and read", 60),
+    ]
+
+
+def delete_cluster(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
+    return [
+        _per_node(nodes, "delete_machine", "Delete the machine and its disks", 300),
+        [PlannedStep("delete_network", "Delete the network", deadline_seconds=120)],
+        [PlannedStep("check_nothing_left", "Check that nothing is left", deadline_seconds=120)],
+    ]
+
+
+def rotate_credentials() -> list[list[PlannedStep]]:
+    return [[PlannedStep("set_password", "Set the new password", deadline_seconds=60)]]

@@ -1,0 +1,96 @@
+"""What the control plane may ask of the agent on a node. `client.py` asks a real one, `fake.py` answers for tests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+class AgentError(Exception):
+    """Something is wrong between us and an agent."""
+
+
+class AgentUnreachable(AgentError):
+    """No answer: the machine, the agent or the way to it is down. Trying again later is right."""
+
+
+class AgentRefused(AgentError):
+    """The agent answered with an error. `code` is stable (docs/agent-api.md)."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A named job. `progress` is 0 to 1; `error_code` and `error_message` are set when it failed."""
+
+    name: str
+    kind: str
+    state: Literal["running", "succeeded", "failed"]
+    progress: float
+    message: str
+    error_code: str = ""
+    error_message: str = ""
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    address: str
+    host_id: str
+    datacenter: str
+    rack: str
+    schema_version: str
+    up: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingStatus:
+    host_id: str
+    datacenter: str
+    rack: str
+    schema_version: str
+    tokens: tuple[int, ...]
+    peers: tuple[Peer, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """`engine_state` is one of absent, stopped, starting, running, failed."""
+
+    node_id: str
+    agent_version: str
+    engine_state: str
+    engine_version: str
+    cql_ready: bool
+    restarts: int
+    last_error: str
+    ring: RingStatus | None
+
+
+class AgentClient(Protocol):
+    """Every call raises AgentUnreachable or AgentRefused, and returns within three seconds."""
+
+    def status(self) -> Status: ...
+
+    def put_config(self, document: Mapping[str, Any]) -> None: ...
+
+    def ensure_job(self, name: str, kind: str, parameters: Mapping[str, Any], *, wait_seconds: float = 0) -> Job:
+        """Start the job unless it runs or has succeeded; then wait up to `wait_seconds` (at most 2) for its end."""
+        ...
+
+    def job(self, name: str, *, wait_seconds: float = 0) -> Job: ...
+
+    def delete_job(self, name: str) -> None: ...
+
+    def certificate(self) -> str:
+        """PEM of the certificate the agent serves with."""
+        ...
+
+    def request_certificate(self) -> str:
+        """PEM of a signing request for a new key that the agent made and keeps aside."""
+        ...
+
+    def put_certificate(self, certificate_pem: str) -> None: ...

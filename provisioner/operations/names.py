@@ -1,0 +1,25 @@
+"""Names at the provider and on the agents, derived from ids, so that a call after a crash finds what the one before made."""
+
+from backend.clusters.models import Cluster, Node
+from backend.operations.models import Operation
+
+
+def _dns(identifier: str) -> str:
+    return identifier.replace("_", "-")
+
+
+def network(cluster: Cluster) -> str:
+    return f"rm-{_dns(cluster.id)}"
+
+
+def machine(node: Node) -> str:
+    return f"rm-{_dns(node.id)}"
+
+
+def job(operation: Operation, kind: str) -> str:
+    """One job of a kind per operation and node: asking twice is asking once."""
+    return f"{_dns(operation.id)}-{kind}"
+
+
+def tags(cluster: Cluster) -> dict[str, str]:
+    return {"ringmaster-cluster": cluster.id, "ringmaster-organisation": cluster.organisation_id}

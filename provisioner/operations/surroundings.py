@@ -1,0 +1,43 @@
+"""The outside world as operations see it: providers, engines and agents, looked up by name.
+
+Tests put a fake world in place with `use`; everything else gets the real one, built once per process.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from backend.clusters.models import Node
+from provisioner.agent.base import AgentClient
+from provisioner.engines.base import Engine
+from provisioner.providers.base import Provider
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    provider: Callable[[str], Provider]
+    engine: Callable[[str], Engine]
+    agent: Callable[[Node], AgentClient]
+
+
+class _Place:
+    """Holds the surroundings of this process. Not a context variable: step functions run in threads of their own."""
+
+    current: Surroundings | None = None
+
+
+def surroundings() -> Surroundings:
+    if _Place.current is None:
+        from provisioner.operations.wiring import real_surroundings
+
+        _Place.current = real_surroundings()
+    return _Place.current
+
+
+@contextmanager
+def use(replacement: Surroundings) -> Iterator[None]:
+    before, _Place.current = _Place.current, replacement
+    try:
+        yield
+    finally:
+        _Place.current = before
