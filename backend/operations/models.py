@@ -31,6 +31,9 @@ class Operation(models.Model):
     due_at = models.DateTimeField(null=True, help_text="null: nothing to do (finished or blocked)")
     nudged_at = models.DateTimeField(null=True)
     attempt = models.PositiveIntegerField(default=0, help_text="Failed attempts in a row; 0 after each success")
+    claims = models.PositiveIntegerField(
+        default=0, help_text="Leases in a row under which nothing was recorded: what kills each worker is parked"
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     retry_requested_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -73,7 +76,8 @@ class OperationStep(models.Model):
     target = models.CharField(max_length=64, blank=True, help_text="Id of the node it is about; empty: the cluster")
     target_title = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=16, default=StepState.PENDING)
-    attempt = models.PositiveIntegerField(default=0)
+    attempt = models.PositiveIntegerField(default=0, help_text="Failed attempts in a row")
+    due_at = models.DateTimeField(null=True, help_text="Not to be looked at again before; null: at once")
     deadline_seconds = models.PositiveIntegerField(help_text="Longer than this and the step is flagged overdue")
     overdue = models.BooleanField(default=False)
     progress = models.FloatField(default=0)
@@ -81,6 +85,7 @@ class OperationStep(models.Model):
     output = models.JSONField(default=dict, help_text="Small facts later steps need; never a secret")
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    undo_started_at = models.DateTimeField(null=True)
     undone_at = models.DateTimeField(null=True)
 
     class Meta:
