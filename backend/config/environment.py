@@ -1,0 +1,147 @@
+"""Every environment variable the control plane reads, typed and checked once at boot."""
+
+import base64
+import binascii
+import sys
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def _database_url(value: str) -> str:
+    if urlsplit(value).scheme not in {"postgresql", "postgres"} or not urlsplit(value).path.strip("/"):
+        raise ValueError("must be postgresql://[user[:password]@host:port]/database[?host=<socket folder>&user=<user>]")
+    return value
+
+
+def _redis_url(value: str) -> str:
+    if urlsplit(value).scheme not in {"redis", "rediss", "unix"}:
+        raise ValueError("must be redis://host:port/0, rediss://host:port/0 or unix:///path/redis.sock")
+    return value
+
+
+def _http_url(value: str) -> str:
+    if urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).hostname:
+        raise ValueError("must be http://host[:port] or https://host[:port]")
+    return value.rstrip("/")
+
+
+def _readable_file(value: Path) -> Path:
+    if not value.is_file():
+        raise ValueError(f"no such file: {value}")
+    return value
+
+
+def _secret_key_file(value: Path) -> Path:
+    if len(_readable_file(value).read_text().strip()) < 32:
+        raise ValueError(f"{value} must hold at least 32 characters")
+    return value
+
+
+def _master_key_file(value: Path) -> Path:
+    try:
+        key = base64.b64decode(_readable_file(value).read_text().strip(), validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != 32:
+        raise ValueError(f"{value} must hold 32 bytes in base64 (make them with: openssl rand -base64 32)")
+    return value
+
+
+class Env(BaseSettings):
+    """The environment. Field names are the variable names in lower case."""
+
+    model_config = SettingsConfigDict(extra="ignore", case_sensitive=False)
+
+    database_url: Annotated[str, AfterValidator(_database_url)]
+    redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(description="The Celery broker; a doorbell only")
+    ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)]
+    ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)]
+    ringmaster_public_url: Annotated[str, AfterValidator(_http_url)] = Field(description="Where people open the console")
+    ringmaster_enrol_url: Annotated[str, AfterValidator(_http_url)] = Field(
+        description="Where new machines ask for their certificates, for example https://127.0.0.1:8444/enrol/v1"
+    )
+    ringmaster_allowed_hosts: Annotated[list[str], NoDecode] = Field(
+        default=[], description="Host names that may be used, comma separated; the public URL's and loopback always may"
+    )
+    ringmaster_state_dir: Path | None = Field(default=None, description="Parent of the local provider's machines")
+    ringmaster_cache_dir: Path | None = Field(default=None, description="Engine binaries, fetched once")
+    ringmaster_agent_binary: Path | None = Field(default=None, description="The agent that local machines run")
+    ringmaster_console_dir: Path | None = Field(default=None, description="The built console; unset: API only")
+    ringmaster_test_catalog: bool = Field(default=False, description="Offer the provider that only pretends")
+    ringmaster_database_pool: bool = Field(
+        default=False, description="Pool connections: for the threaded API, never for forking workers"
+    )
+    ringmaster_log_level: Annotated[str, Field(pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+    ringmaster_metrics_token: str = Field(
+        default="", description="Bearer token that may read /metrics from elsewhere than loopback; empty: nobody may"
+    )
+    debug: bool = False
+
+    @field_validator("ringmaster_allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @property
+    def public_host(self) -> str:
+        return urlsplit(self.ringmaster_public_url).hostname or "localhost"
+
+    @property
+    def is_https(self) -> bool:
+        return self.ringmaster_public_url.startswith("https://")
+
+    @property
+    def broker_url(self) -> str:
+        """REDIS_URL as Celery spells it."""
+        if self.redis_url.startswith("unix://"):
+            return "redis+socket://" + self.redis_url.removeprefix("unix://")
+        return self.redis_url
+
+    def secret_key(self) -> str:
+        return self.ringmaster_secret_key_file.read_text().strip()
+
+    def master_key(self) -> bytes:
+        """The 32 bytes that wrap every data key."""
+        return base64.b64decode(self.ringmaster_master_key_file.read_text().strip())
+
+    def database(self) -> dict[str, object]:
+        """DATABASE_URL as Django's database settings."""
+        url = urlsplit(self.database_url)
+        options: dict[str, object] = dict(parse_qsl(url.query))
+        host = options.pop("host", url.hostname or "")
+        user = options.pop("user", unquote(url.username or ""))
+        password = options.pop("password", unquote(url.password or ""))
+        port = options.pop("port", url.port or "")
+        # A database that is away must be noticed in seconds, not in the operating system's minutes.
+        options.setdefault("connect_timeout", "5")
+        if self.ringmaster_database_pool:
+            options["pool"] = {"min_size": 1, "max_size": 16, "timeout": 5, "max_idle": 300}
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(url.path.strip("/")),
+            "HOST": host,
+            "PORT": str(port),
+            "USER": user,
+            "PASSWORD": password,
+            "OPTIONS": options,
+            # A pool hands connections out per request; without one a process keeps its own.
+            "CONN_MAX_AGE": 0 if self.ringmaster_database_pool else None,
+            "CONN_HEALTH_CHECKS": True,
+        }
+
+
+def read_environment() -> Env:
+    """Reads and checks the environment. A missing or wrong variable ends the process with one line for each."""
+    try:
+        return Env()
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = str(problem["loc"][0]).upper()
+            what = "is not set" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
+            lines.append(f"ringmaster: {name} {what}")
+        sys.exit("\n".join(lines))

@@ -1,0 +1,5 @@
+"""Where everything is mounted."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []
