@@ -38,3 +38,35 @@ PERMISSIONS: dict[Role, frozenset[Permission]] = {
     # An owner differs from an admin in one rule (actions.py): only owners make, change and remove owners.
     Role.OWNER: _ADMIN,
 }
+
+_RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.ADMIN: 2, Role.OWNER: 3}
+_MAY_NOT = "Your role or token may not change members."
+_ONLY_OWNERS = "Only owners may change or remove owners."
+_LAST_OWNER = "An organisation needs an owner, and this is the last one."
+
+
+def may_grant(actor: Role, role: Role) -> bool:
+    """Nobody gives a role above their own."""
+    return _RANK[role] <= _RANK[actor]
+
+
+def reason_against_changing_role(actor: Role, may_write: bool, target: Role, owners: int) -> str | None:
+    if not may_write:
+        return _MAY_NOT
+    if target is Role.OWNER and actor is not Role.OWNER:
+        return _ONLY_OWNERS
+    if target is Role.OWNER and owners == 1:
+        return _LAST_OWNER
+    return None
+
+
+def reason_against_removing(actor: Role, may_write: bool, target: Role, owners: int) -> str | None:
+    return reason_against_changing_role(actor, may_write, target, owners)
+
+
+def reason_against_revoking_token(actor: Role, may_write: bool, holder: Role, is_own: bool) -> str | None:
+    if not may_write:
+        return "Your role or token may not change API tokens."
+    if holder is Role.OWNER and actor is not Role.OWNER and not is_own:
+        return "Only owners may revoke the tokens of owners."
+    return None
