@@ -15,6 +15,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
     """What producer and worker share. Times in seconds."""
     return {
         "broker_url": broker_url,
+        "task_default_queue": "ringmaster",
         "task_ignore_result": True,
         "task_store_errors_even_if_ignored": False,
         "worker_prefetch_multiplier": 1,

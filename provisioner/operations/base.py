@@ -5,7 +5,7 @@ returns in seconds and never sleeps. It answers `Done` or `Wait`; it raises `Blo
 other exception means: shown, backed off, tried again. Steps may be run twice at any time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,15 @@ class StepContext:
 
     operation: Operation
     step: OperationStep
+    plan: Sequence[OperationStep] = ()
+
+    def output(self, name: str, target: str = "") -> Mapping[str, Any]:
+        """What an earlier step of this operation stored with `Done.output`; empty when it is not done."""
+        for step in self.plan:
+            if step.name == name and step.target == target:
+                outcome: Mapping[str, Any] = step.output
+                return outcome
+        return {}
 
 
 StepFunction = Callable[[StepContext], Outcome]
