@@ -90,14 +90,14 @@ def postgres_command(data: Path, sockets: Path, *, durable: bool = True, die_wit
     command += ["-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "timezone=UTC"]
     if not durable:
         command += ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
-    return [*_unprivileged(), *_dying_with_parent("INT", die_with_parent), *command]
+    return [*_unprivileged(), *dying_with_parent("INT", die_with_parent), *command]
 
 
 def redis_command(folder: Path, sockets: Path, *, die_with_parent: bool = False) -> list[str]:
     """The command line of a private Redis. It keeps nothing on disk: Ringmaster uses it as a doorbell only."""
     command = [redis_program(), "--port", "0", "--unixsocket", str(sockets / "redis.sock"), "--unixsocketperm", "700"]
     command += ["--dir", str(folder), "--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "notice"]
-    return [*_dying_with_parent("TERM", die_with_parent), *command]
+    return [*dying_with_parent("TERM", die_with_parent), *command]
 
 
 def prepare_postgres(data: Path, sockets: Path) -> None:
@@ -105,7 +105,7 @@ def prepare_postgres(data: Path, sockets: Path) -> None:
     if (data / "PG_VERSION").exists():
         return
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    account = _fallback_account()
+    account = fallback_account()
     if account is not None:
         for folder in (data, sockets):
             shutil.chown(folder, account, account)
@@ -279,7 +279,7 @@ def start_postgres(directory: Path) -> Postgres:
     It ends with the process that started it, and does not survive power loss: it is for tests. Raises ServiceError.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if _fallback_account() is not None:
+    if fallback_account() is not None:
         directory.chmod(0o711)
     sockets = socket_folder(directory)
     prepare_postgres(directory / "data", sockets)
@@ -308,7 +308,7 @@ def test_services() -> dict[str, str]:
     missing = [name for name in wanted if not os.environ.get(name)]
     if missing:
         folder = Path(tempfile.mkdtemp(prefix="ringmaster-test-"))
-        if _fallback_account() is not None:
+        if fallback_account() is not None:
             folder.chmod(0o711)
         # Handlers run last in, first out: the servers stop before their folder goes.
         atexit.register(_in_this_process_only, os.getpid(), partial(shutil.rmtree, folder, ignore_errors=True))
@@ -329,7 +329,7 @@ def _client(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
-def _dying_with_parent(signal_name: str, wanted: bool) -> list[str]:
+def dying_with_parent(signal_name: str, wanted: bool) -> list[str]:
     """A prefix that has the kernel end the command when its parent dies, however that dies (Linux only)."""
     setpriv = shutil.which("setpriv") if wanted else None
     return [] if setpriv is None else [setpriv, "--pdeathsig", signal_name, "--"]
@@ -352,13 +352,13 @@ def _unprivileged() -> list[str]:
     """
     if os.getuid() != 0:
         return []
-    account = _fallback_account()
+    account = fallback_account()
     if account is None:
         return _unshare()
     return [shutil.which("setpriv") or "setpriv", f"--reuid={account}", f"--regid={account}", "--init-groups", "--"]
 
 
-def _fallback_account() -> str | None:
+def fallback_account() -> str | None:
     """The account to run Postgres as when we are root and the kernel has no user namespaces for us."""
     return "postgres" if os.getuid() == 0 and not _can_unshare() else None
 

