@@ -1,4 +1,4 @@
-"""Names at the provider and on the agents, derived from ids, so that a call after a crash finds what the one before made."""
+"""Names at the provider and on the agents, derived from ids: a call after a crash finds what the one before made."""
 
 from backend.clusters.models import Cluster, Node
 from backend.operations.models import Operation

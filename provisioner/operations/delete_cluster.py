@@ -1,0 +1,48 @@
+"""Everything of a cluster goes: machines and disks first, then the network, then a look that nothing is left.
+
+From the first machine on there is no way back, so the plan is not cancellable (the action says so).
+"""
+
+from backend.clusters import actions
+from backend.operations.models import Operation
+from provisioner.operations import names
+from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
+from provisioner.operations.node_steps import cluster_of, provider_of
+from provisioner.operations.removal import delete_machine, delete_network
+
+
+class StillThere(Exception):
+    """The provider still lists something of a deleted cluster."""
+
+
+def check_nothing_left(context: StepContext) -> Outcome:
+    cluster = cluster_of(context)
+    provider = provider_of(cluster)
+    machines = [
+        machine.name
+        for machine in provider.list_machines(region=cluster.region)
+        if machine.tags.get("ringmaster-cluster") == cluster.id
+    ]
+    networks = [
+        network.name
+        for network in provider.list_networks(region=cluster.region)
+        if network.name == names.network(cluster)
+    ]
+    if machines or networks:
+        raise StillThere(f"the provider still lists {', '.join(machines + networks)}")
+    return Done()
+
+
+def _succeeded(operation: Operation) -> None:
+    actions.cluster_deleted(operation.cluster_id)
+
+
+CODE = OperationCode(
+    kind="delete_cluster",
+    steps={
+        "delete_machine": StepCode(do=delete_machine),
+        "delete_network": StepCode(do=delete_network),
+        "check_nothing_left": StepCode(do=check_nothing_left),
+    },
+    on_succeeded=_succeeded,
+)

@@ -1,0 +1,93 @@
+"""What the steps of several kinds share: the cluster and node of a step, and the way to a node that may have died."""
+
+from backend.clusters.models import Cluster, Node
+from provisioner.agent.base import AgentUnreachable, Job
+from provisioner.engines.base import Ring, RingMember
+from provisioner.operations import names
+from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.surroundings import surroundings
+from provisioner.providers.base import MachineState, Provider
+
+# Seconds one look at a job may last. Within the three seconds a step may take.
+JOB_LOOK_SECONDS = 2.0
+
+
+def cluster_of(context: StepContext) -> Cluster:
+    return Cluster.objects.get(id=context.operation.cluster_id)
+
+
+def node_of(context: StepContext) -> Node:
+    return Node.objects.select_related("cluster").get(id=context.step.target)
+
+
+def provider_of(cluster: Cluster) -> Provider:
+    return surroundings().provider(cluster.provider)
+
+
+def live_nodes(cluster: Cluster) -> list[Node]:
+    return list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+
+
+def run_job(node: Node, name: str, kind: str, parameters: dict[str, object]) -> Job | Wait:
+    """Ask for a job and look at it for a while. If the agent does not answer, see to its machine."""
+    agent = surroundings().agent(node)
+    try:
+        job = agent.ensure_job(name, kind, parameters, wait_seconds=JOB_LOOK_SECONDS)
+    except AgentUnreachable:
+        return revive(node)
+    match job.state:
+        case "succeeded":
+            return job
+        case "running":
+            return Wait(0, job.message or f"{node.name} to finish", job.progress)
+        case "failed":
+            raise JobFailed(f"{node.name}: {job.error_message}", job.error_code)
+
+
+class JobFailed(Exception):
+    """A job on a node failed. An ordinary exception: shown, backed off, and the job is started anew."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def revive(node: Node) -> Wait:
+    """The agent does not answer: start the machine if it is off, else give it time to come back."""
+    provider = provider_of(node.cluster)
+    region = node.cluster.region
+    machine = provider.find_machine(region=region, name=names.machine(node))
+    if machine is not None and machine.state is MachineState.STOPPED:
+        provider.start_machine(region=region, name=names.machine(node))
+        return Wait(0.5, f"{node.name}: its machine was off and is being started")
+    return Wait(0.5, f"{node.name}: its agent to answer")
+
+
+def done_or_wait(result: Job | Wait, message: str) -> Outcome:
+    return result if isinstance(result, Wait) else Done(message)
+
+
+def ring_of(cluster: Cluster, nodes: list[Node], heap_mib: int) -> Ring:
+    return Ring(
+        cluster_id=cluster.id,
+        cluster_name=cluster.name,
+        datacenter=cluster.datacenter,
+        members=tuple(member_of(cluster, node) for node in nodes),
+        heap_mib=heap_mib,
+        version=cluster.engine_version,
+        options=cluster.options,
+    )
+
+
+def member_of(cluster: Cluster, node: Node) -> RingMember:
+    if node.address is None:
+        raise LookupError(f"{node.name} has no address yet")
+    return RingMember(
+        node_id=node.id,
+        name=node.name,
+        address=node.address,
+        datacenter=cluster.datacenter,
+        rack=node.zone,
+        tokens=tuple(node.tokens),
+        is_seed=node.is_seed,
+    )
