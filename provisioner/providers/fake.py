@@ -1,0 +1,372 @@
+"""A provider without machines, for tests: state in one SQLite file, so that all worker processes see the same world.
+
+It keeps every promise of `Provider` (it passes conformance.py), answers at once, and fails on demand (fake_faults.py).
+Every effect is written to a history, so a test can tell how often something was made, not only what is there.
+"""
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from provisioner.providers.base import (
+    Image,
+    ImageState,
+    InvalidRequest,
+    Machine,
+    MachineSpec,
+    MachineState,
+    Network,
+    NetworkSpec,
+    NotFound,
+    ProviderError,
+)
+from provisioner.providers.fake_faults import SLOW, UNSEEN, Fault, Moment
+
+UNKNOWN_VERSION = "0.0.0"
+"""The one engine version this provider has no image of."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS network (name TEXT PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS machine (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL, spec_hash TEXT NOT NULL,
+  stopped INTEGER NOT NULL DEFAULT 0, ready_at REAL NOT NULL, seen_at REAL NOT NULL, gone_at REAL);
+CREATE TABLE IF NOT EXISTS fault (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, document TEXT NOT NULL, draws INTEGER NOT NULL DEFAULT 0,
+  strikes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, effect TEXT NOT NULL, name TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeSettings:
+    """`path` is the world. Seconds say how long things take when no fault makes them slower."""
+
+    path: Path
+    seed: int = 0
+    region: str = "fake-1"
+    zones: tuple[str, ...] = ("fake-1a", "fake-1b", "fake-1c")
+    machine_type_prefix: str = "fake."
+    boot_seconds: float = 0.0
+    delete_seconds: float = 0.0
+    memory_budget_mib: int | None = None
+    clock: Callable[[], float] = field(default=time.time, compare=False)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that really happened: made, started, stopped, killed, deleted, network-made, network-deleted."""
+
+    effect: str
+    name: str
+
+
+class FakeProvider:
+    def __init__(self, settings: FakeSettings) -> None:
+        self._settings = settings
+        settings.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connection() as database:
+            # Readers do not wait for writers. Nothing needs to survive a power loss, so nothing waits for the disk.
+            database.execute("PRAGMA journal_mode=WAL")
+            database.executescript(_SCHEMA)
+
+    # What tests do to the world.
+
+    def inject(self, fault: Fault) -> None:
+        with self._transaction() as database:
+            database.execute("INSERT INTO fault (document) VALUES (?)", (json.dumps(asdict(fault)),))
+
+    def end_faults(self) -> None:
+        with self._transaction() as database:
+            database.execute("DELETE FROM fault")
+
+    def strikes(self) -> int:
+        """How often a fault that still stands has struck."""
+        with self._connection() as database:
+            return int(database.execute("SELECT COALESCE(SUM(strikes), 0) FROM fault").fetchone()[0])
+
+    def inventory(self) -> list[str]:
+        """Everything there is, seen or not, ending or not: empty when nothing has leaked."""
+        with self._connection() as database:
+            machines = database.execute(
+                "SELECT 'machine ' || name FROM machine WHERE gone_at IS NULL OR gone_at > ? ORDER BY name",
+                (self._settings.clock(),),
+            ).fetchall()
+            networks = database.execute("SELECT 'network ' || name FROM network ORDER BY name").fetchall()
+        return [name for (name,) in machines + networks]
+
+    def history(self) -> list[Effect]:
+        with self._connection() as database:
+            return [Effect(*row) for row in database.execute("SELECT effect, name FROM history ORDER BY id")]
+
+    def machine_at(self, agent_address: str) -> Machine | None:
+        """The machine that has this agent address, whatever its state; for fake agents, which live on machines."""
+        for machine in self._machines(unseen_too=True):
+            if machine.agent_address == agent_address:
+                return machine
+        return None
+
+    # What a provider does.
+
+    def find_image(self, *, region: str, engine: str, version: str) -> Image:
+        self._check_region(region)
+        image_id = f"{engine}-{version}"
+        with self._call("find_image", image_id):
+            if version == UNKNOWN_VERSION:
+                raise NotFound(f"There is no image for {engine} {version}.")
+        return Image(id=image_id, state=ImageState.READY)
+
+    def ensure_network(self, spec: NetworkSpec) -> Network:
+        self._check_region(spec.region)
+        for zone in spec.zones:
+            self._check_zone(zone)
+        network = Network(name=spec.name, region=spec.region, zones=spec.zones)
+        with self._call("ensure_network", spec.name) as call:
+            existing = _network(call.database, spec.name)
+            if existing is None:
+                call.database.execute("INSERT INTO network VALUES (?, ?)", (spec.name, json.dumps(asdict(network))))
+                call.effect("network-made")
+            elif existing != network:
+                raise InvalidRequest(f"Network {spec.name} exists with other zones.")
+        return network
+
+    def delete_network(self, *, region: str, name: str) -> bool:
+        self._check_region(region)
+        with self._call("delete_network", name) as call:
+            for (spec,) in call.database.execute("SELECT spec FROM machine").fetchall():
+                if json.loads(spec)["network"] == name:
+                    return False
+            if call.database.execute("DELETE FROM network WHERE name = ?", (name,)).rowcount:
+                call.effect("network-deleted")
+        return True
+
+    def list_networks(self, *, region: str) -> list[Network]:
+        self._check_region(region)
+        with self._call("list_networks", region) as call:
+            rows = call.database.execute("SELECT document FROM network ORDER BY name").fetchall()
+        return [_network_of(document) for (document,) in rows]
+
+    def ensure_machine(self, spec: MachineSpec) -> Machine:
+        self._check(spec)
+        with self._call("ensure_machine", spec.name) as call:
+            database, now = call.database, self._settings.clock()
+            network = _network(database, spec.network)
+            if network is None or spec.zone not in network.zones:
+                raise InvalidRequest(f"There is no network {spec.network} in zone {spec.zone}.")
+            row = _row(database, spec.name)
+            ready_at = now + self._settings.boot_seconds + call.slow_seconds
+            if row is None:
+                database.execute(
+                    "INSERT INTO machine (name, spec, spec_hash, ready_at, seen_at) VALUES (?, ?, ?, ?, ?)",
+                    (spec.name, json.dumps(asdict(spec)), _hash(spec), ready_at, now + call.unseen_seconds),
+                )
+                call.effect("made")
+            elif row["gone_at"] is not None:
+                raise ProviderError(f"An earlier machine {spec.name} is still ending.")
+            elif row["spec_hash"] != _hash(spec):
+                raise InvalidRequest(f"Machine {spec.name} exists and was made from another spec.")
+            elif row["stopped"]:
+                self._start(call, spec.name)
+            made = _row(database, spec.name)
+        if made is None:
+            raise LookupError(spec.name)
+        return self._machine(made)
+
+    def find_machine(self, *, region: str, name: str) -> Machine | None:
+        self._check_region(region)
+        with self._call("find_machine", name) as call:
+            row = _row(call.database, name)
+        return self._machine(row) if row is not None and row["seen_at"] <= self._settings.clock() else None
+
+    def list_machines(self, *, region: str) -> list[Machine]:
+        self._check_region(region)
+        with self._call("list_machines", region):
+            pass
+        return self._machines(unseen_too=False)
+
+    def delete_machine(self, *, region: str, name: str) -> bool:
+        self._check_region(region)
+        with self._call("delete_machine", name) as call:
+            row, now = _row(call.database, name), self._settings.clock()
+            if row is None:
+                return True
+            if row["gone_at"] is None:
+                gone_at = now + self._settings.delete_seconds + call.slow_seconds
+                call.database.execute("UPDATE machine SET gone_at = ?, stopped = 1 WHERE name = ?", (gone_at, name))
+                call.effect("deleted")
+            else:
+                gone_at = row["gone_at"]
+            if gone_at > now:
+                return False
+            call.database.execute("DELETE FROM machine WHERE name = ?", (name,))
+        return True
+
+    def start_machine(self, *, region: str, name: str) -> None:
+        self._check_region(region)
+        with self._call("start_machine", name) as call:
+            if _existing(call.database, name)["stopped"]:
+                self._start(call, name)
+
+    def stop_machine(self, *, region: str, name: str) -> None:
+        self._power_off("stop_machine", "stopped", region=region, name=name)
+
+    def kill_machine(self, *, region: str, name: str) -> None:
+        self._power_off("kill_machine", "killed", region=region, name=name)
+
+    def memory_budget_mib(self, *, region: str) -> int | None:
+        self._check_region(region)
+        return self._settings.memory_budget_mib
+
+    def _start(self, call: "_Call", name: str) -> None:
+        ready_at = self._settings.clock() + self._settings.boot_seconds + call.slow_seconds
+        call.database.execute("UPDATE machine SET stopped = 0, ready_at = ? WHERE name = ?", (ready_at, name))
+        call.effect("started")
+
+    def _power_off(self, method: str, effect: str, *, region: str, name: str) -> None:
+        self._check_region(region)
+        with self._call(method, name) as call:
+            if not _existing(call.database, name)["stopped"]:
+                call.database.execute("UPDATE machine SET stopped = 1 WHERE name = ?", (name,))
+                call.effect(effect)
+
+    def _machines(self, *, unseen_too: bool) -> list[Machine]:
+        with self._connection() as database:
+            now = self._settings.clock()
+            rows = database.execute(
+                "SELECT * FROM machine WHERE gone_at IS NULL OR gone_at > ? ORDER BY name", (now,)
+            ).fetchall()
+        return [self._machine(row) for row in rows if unseen_too or row["seen_at"] <= now]
+
+    def _machine(self, row: sqlite3.Row) -> Machine:
+        spec = json.loads(row["spec"])
+        third, fourth = divmod(row["number"], 254)
+        address = f"10.{self._settings.zones.index(spec['zone']) + 1}.{third % 256}.{fourth + 1}"
+        state = MachineState.STARTING if row["ready_at"] > self._settings.clock() else MachineState.RUNNING
+        return Machine(
+            id=f"fake-{row['number']}",
+            name=row["name"],
+            zone=spec["zone"],
+            state=MachineState.STOPPED if row["stopped"] else state,
+            address=address,
+            agent_address=f"{address}:7443",
+            tags=spec["tags"],
+        )
+
+    def _check_region(self, region: str) -> None:
+        if region != self._settings.region:
+            raise InvalidRequest(f"Unknown region {region!r}: this provider has {self._settings.region!r} only.")
+
+    def _check_zone(self, zone: str) -> None:
+        if zone not in self._settings.zones:
+            raise InvalidRequest(f"Unknown zone {zone!r}: there are {', '.join(self._settings.zones)}.")
+
+    def _check(self, spec: MachineSpec) -> None:
+        self._check_region(spec.region)
+        self._check_zone(spec.zone)
+        if not spec.machine_type.startswith(self._settings.machine_type_prefix):
+            raise InvalidRequest(f"Unknown machine type {spec.machine_type!r}.")
+        if spec.image.endswith(f"-{UNKNOWN_VERSION}"):
+            raise NotFound(f"There is no machine image {spec.image!r}.")
+
+    @contextmanager
+    def _call(self, method: str, target: str) -> Iterator["_Call"]:
+        """One call: draws its faults, runs in one transaction, and loses the reply after it if a fault says so."""
+        struck = self._draw(method, target)
+        for fault in struck:
+            if fault.moment is Moment.BEFORE:
+                raise fault.error(method, target)
+        with self._transaction() as database:
+            database.execute("DELETE FROM machine WHERE gone_at <= ?", (self._settings.clock(),))
+            yield _Call(database=database, target=target, delays={f.name: f.seconds for f in struck})
+        for fault in struck:
+            if fault.moment is Moment.AFTER:
+                raise fault.error(method, target)
+
+    def _draw(self, method: str, target: str) -> list[Fault]:
+        with self._connection() as database:
+            if database.execute("SELECT 1 FROM fault LIMIT 1").fetchone() is None:
+                return []
+        struck = []
+        with self._transaction() as database:
+            for row in database.execute("SELECT * FROM fault ORDER BY id").fetchall():
+                document = json.loads(row["document"])
+                fault = Fault(**document | {"moment": Moment(document["moment"])})
+                if not fault.matches(method, target) or (fault.times is not None and row["strikes"] >= fault.times):
+                    continue
+                hit = fault.strikes(seed=self._settings.seed, fault_id=row["id"], draw=row["draws"])
+                database.execute(
+                    "UPDATE fault SET draws = draws + 1, strikes = strikes + ? WHERE id = ?", (int(hit), row["id"])
+                )
+                if hit:
+                    struck.append(fault)
+        return struck
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        # A connection per use: it may not be carried over a fork or between threads.
+        database = sqlite3.connect(self._settings.path, timeout=10, isolation_level=None)
+        try:
+            database.row_factory = sqlite3.Row
+            database.execute("PRAGMA synchronous=OFF")
+            yield database
+        finally:
+            database.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    database: sqlite3.Connection
+    target: str
+    delays: dict[str, float]
+
+    @property
+    def slow_seconds(self) -> float:
+        return self.delays.get(SLOW, 0.0)
+
+    @property
+    def unseen_seconds(self) -> float:
+        return self.delays.get(UNSEEN, 0.0)
+
+    def effect(self, effect: str) -> None:
+        self.database.execute("INSERT INTO history (effect, name) VALUES (?, ?)", (effect, self.target))
+
+
+def _row(database: sqlite3.Connection, name: str) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = database.execute("SELECT * FROM machine WHERE name = ?", (name,)).fetchone()
+    return row
+
+
+def _existing(database: sqlite3.Connection, name: str) -> sqlite3.Row:
+    row = _row(database, name)
+    if row is None or row["gone_at"] is not None:
+        raise NotFound(f"There is no machine {name}.")
+    return row
+
+
+def _network(database: sqlite3.Connection, name: str) -> Network | None:
+    row = database.execute("SELECT document FROM network WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _network_of(row[0])
+
+
+def _network_of(document: str) -> Network:
+    stored = json.loads(document)
+    return Network(name=stored["name"], region=stored["region"], zones=tuple(stored["zones"]))
+
+
+def _hash(spec: MachineSpec) -> str:
+    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
