@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, Invitation, Membership, Organisation
+from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
 from backend.accounts.states import (
     PERMISSIONS,
     Permission,
@@ -237,6 +237,17 @@ def open_invitation(secret: str) -> Invitation:
             hint="Ask the person who invited you for a new link.",
         )
     return found
+
+
+def invitation_offer(secret: str) -> dict[str, Any]:
+    found = open_invitation(secret)
+    return {
+        "email": found.email,
+        "role": found.role,
+        "organisation_name": found.organisation.name,
+        "expires_at": found.expires_at,
+        "has_account": User.objects.filter(email__iexact=found.email).exists(),
+    }
 
 
 # API tokens

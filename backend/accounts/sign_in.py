@@ -1,9 +1,43 @@
 """Sign-in by e-mail and password (allauth headless). Nobody signs up: accounts are made by invitation."""
 
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+
+from backend.accounts.authentication import source_address
+from backend.accounts.models import Membership, User
+from backend.audit.actions import record_sign_in
+from backend.core.errors import request_id_of
 
 
 class SignInAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """What allauth asks us about accounts. Sign-ins, good and bad, go into the audit log."""
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return source_address(request) or "local"
+
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        _record(request, user, "sign_in")
+        return super().post_login(request, user, **kwargs)  # type: ignore[no-any-return]
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        super().authentication_failed(request, **credentials)
+        # An address nobody has belongs to no organisation, so there is nowhere to write it down.
+        user = User.objects.filter(email__iexact=credentials.get("email") or "").first()
+        if user is not None:
+            _record(request, user, "sign_in.failed")
+
+
+def _record(request: HttpRequest, user: User, action: str) -> None:
+    record_sign_in(
+        list(Membership.objects.filter(user=user).values_list("organisation_id", flat=True)),
+        action=action,
+        email=user.email,
+        user_id=user.id,
+        source_address=source_address(request),
+        request_id=request_id_of(request),
+    )

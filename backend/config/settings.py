@@ -29,7 +29,7 @@ INSTALLED_APPS = [
 # Short on purpose: every entry is paid by every request. Tokens authenticate inside the API without touching
 # sessions; CSRF is enforced there too, for sessions only (accounts/authentication.py).
 MIDDLEWARE = [
-    "backend.config.middleware.request_edge",
+    "backend.config.middleware.RequestEdge",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",

@@ -1,5 +1,30 @@
 """Where everything is mounted."""
 
-from django.urls import URLPattern
+from allauth.headless.account.views import LoginView, SessionView
+from django.urls import include, path, re_path
+from django.views.decorators.csrf import csrf_protect
 
-urlpatterns: list[URLPattern] = []
+from backend.config import views
+from backend.config.api import api
+from backend.config.metrics import metrics
+
+# Only what the console uses of allauth: no sign-up, no password reset by mail before there is mail.
+_sign_in = [
+    path("auth/login", csrf_protect(LoginView.as_api_view(client="browser")), name="login"),
+    path("auth/session", csrf_protect(SessionView.as_api_view(client="browser")), name="current_session"),
+]
+
+urlpatterns = [
+    path("api/v1/", api.urls),
+    path("_allauth/browser/v1/", include((_sign_in, "headless"))),
+    path("healthz", views.healthz),
+    path("readyz", views.readyz),
+    path("metrics", metrics),
+    re_path(r"^(?:api|_allauth)(?:/.*)?$", views.unknown_url),
+    path("", views.console),
+    path("<path:path>", views.console),
+]
+
+handler400 = views.bad_request
+handler404 = views.unknown_url
+handler500 = views.server_error

@@ -1,0 +1,152 @@
+"""How a request proves who sends it: an API token, or the console's session with its CSRF token."""
+
+import ipaddress
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.http import HttpRequest
+from django.middleware.csrf import get_token
+from django.utils.crypto import constant_time_compare
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from backend.accounts.actions import note_token_use
+from backend.accounts.models import Membership
+from backend.accounts.queries import Identity, member_identity, memberships_of, token_identity, token_use_is_stale
+from backend.core.errors import Forbidden, NotFound, Unauthenticated, csrf_error, request_id_of
+
+ORGANISATION_HEADER = "Ringmaster-Organisation"
+_UNKNOWN_ORGANISATION = NotFound(
+    "organisation_not_found",
+    f"The organisation in the header {ORGANISATION_HEADER} does not exist or is not yours.",
+    hint="GET /api/v1/session lists your organisations.",
+)
+_MEMO = "_ringmaster_identity"
+
+
+class TokenAuth(HttpBearer):
+    """`Authorization: Bearer rmt_…`. A token is bound to one organisation."""
+
+    openapi_description = "An API token, made in the console or with create_token. Starts with rmt_."
+
+    def authenticate(self, request: HttpRequest, token: str) -> Identity:
+        if (known := getattr(request, _MEMO, None)) is not None:
+            return known  # type: ignore[no-any-return]
+        who, last_used_at = token_identity(
+            token, source_address=source_address(request), request_id=request_id_of(request)
+        )
+        wanted = request.headers.get(ORGANISATION_HEADER)
+        if wanted is not None and wanted != who.organisation_id:
+            raise _UNKNOWN_ORGANISATION
+        if token_use_is_stale(last_used_at) and who.token_id is not None:
+            note_token_use(who.token_id, last_used_at)
+        setattr(request, _MEMO, who)
+        return who
+
+
+class SessionAuth(APIKeyCookie):
+    """The console's session cookie. Requests that change something must carry its CSRF token in X-CSRFToken."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+    openapi_description = "The console's session. Writes need the header X-CSRFToken with get_session's csrf_token."
+
+    def __init__(self) -> None:
+        super().__init__(csrf=False)  # checked below, only for requests that have a session
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Identity | None:
+        if (known := getattr(request, _MEMO, None)) is not None:
+            return known  # type: ignore[no-any-return]
+        if key is None or (memberships := session_memberships(request)) is None:
+            return None
+        if check_csrf(request) is not None:
+            raise csrf_error()
+        who = member_identity(
+            chosen_membership(request, memberships),
+            source_address=source_address(request),
+            request_id=request_id_of(request),
+        )
+        setattr(request, _MEMO, who)
+        return who
+
+
+AUTHENTICATION = [TokenAuth(), SessionAuth()]
+
+
+def find_identity(request: HttpRequest) -> Identity | None:
+    """The identity, or None where authentication will refuse the request anyway. Costs nothing a second time."""
+    try:
+        for method in AUTHENTICATION:
+            who: Identity | None = method(request)
+            if who is not None:
+                return who
+    except (Unauthenticated, Forbidden, NotFound):
+        return None
+    return None
+
+
+def session_memberships(request: HttpRequest) -> list[Membership] | None:
+    """The memberships behind the session; None without a valid one. Two queries: the session, then user and roles.
+
+    Django's ``request.user`` would be a third; its check that the password is still the one the session was made
+    with is done here instead.
+    """
+    session: Any = request.session
+    user_id = session.get(SESSION_KEY)
+    if user_id is None or session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    memberships = memberships_of(user_id)
+    if memberships:
+        expected = memberships[0].user.get_session_auth_hash()
+        if not constant_time_compare(session.get(HASH_SESSION_KEY, ""), expected):
+            return None
+    return memberships
+
+
+def chosen_membership(request: HttpRequest, memberships: list[Membership]) -> Membership:
+    """The one the header names, else the oldest. NotFound for a foreign organisation, Forbidden without any."""
+    wanted = request.headers.get(ORGANISATION_HEADER)
+    if wanted is not None:
+        for membership in memberships:
+            if membership.organisation_id == wanted:
+                return membership
+        raise _UNKNOWN_ORGANISATION
+    if not memberships:
+        raise Forbidden(
+            "no_organisation", "You do not belong to any organisation.", hint="Ask an administrator to invite you."
+        )
+    return memberships[0]
+
+
+def session_view(request: HttpRequest) -> dict[str, Any]:
+    """What the console asks first. With an API token it describes the token's authority; with nothing, nobody."""
+    if "Authorization" in request.headers:
+        who = AUTHENTICATION[0](request)
+        memberships = memberships_of(who.user_id) if who is not None else []
+    else:
+        who = None
+        memberships = session_memberships(request) or []
+    chosen: Membership | None = None
+    if who is not None:
+        chosen = next(m for m in memberships if m.organisation_id == who.organisation_id)
+    elif memberships:
+        chosen = chosen_membership(request, memberships)
+        who = member_identity(chosen, source_address=None, request_id="")
+    user, organisation = (chosen.user, chosen.organisation) if chosen else (None, None)
+    return {
+        "authenticated": who is not None,
+        "user": user and {"id": user.id, "email": user.email, "name": user.name},
+        "organisation": organisation and {"id": organisation.id, "name": organisation.name, "slug": organisation.slug},
+        "role": who and who.role,
+        "permissions": sorted(who.permissions) if who else [],
+        "organisations": [{"id": m.organisation_id, "name": m.organisation.name, "role": m.role} for m in memberships],
+        "csrf_token": get_token(request),
+    }
+
+
+def source_address(request: HttpRequest) -> str | None:
+    """The peer's address; None on a Unix socket. Proxies are the server's business (uvicorn --forwarded-allow-ips)."""
+    try:
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
+    except ValueError:
+        return None

@@ -1,0 +1,117 @@
+"""Filling the catalogue from data/*.json, and noting what a provider says of a region."""
+
+import json
+from pathlib import Path
+
+from django.db import transaction
+from django.utils import timezone
+from pydantic import BaseModel, ConfigDict
+
+from backend.catalog.models import EngineVersion, MachineType, Provider, Region, Zone
+
+DATA = Path(__file__).resolve().parent / "data"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _RegionData(_Strict):
+    name: str
+    title: str
+    zones: list[str]
+
+
+class _MachineTypeData(_Strict):
+    name: str
+    description: str = ""
+    vcpus: int | None = None
+    memory_mib: int
+    heap_mib: int
+    storage_gib: int | None = None
+
+
+class _ProviderData(_Strict):
+    id: str
+    name: str
+    regions: list[_RegionData]
+    machine_types: list[_MachineTypeData]
+
+
+class _VersionData(_Strict):
+    version: str
+    is_default: bool = False
+
+
+class _EngineData(_Strict):
+    name: str
+    title: str
+    versions: list[_VersionData]
+
+
+class _CatalogData(_Strict):
+    providers: list[_ProviderData] = []
+    engines: list[_EngineData] = []
+
+
+def load(*, with_tests: bool) -> None:
+    """Makes the tables say what the files say. What left the files is disabled, not deleted: old clusters name it.
+
+    ``*.test.json`` counts only ``with_tests``. Loading again changes nothing; memory budgets are not touched.
+    """
+    files = [path for path in sorted(DATA.glob("*.json")) if with_tests or not path.name.endswith(".test.json")]
+    found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in files]
+    with transaction.atomic():
+        for model in (Provider, Region, Zone, MachineType, EngineVersion):
+            model.objects.update(enabled=False)
+        for data in found:
+            for provider in data.providers:
+                _load_provider(provider)
+            for engine in data.engines:
+                _load_engine(engine)
+
+
+def _load_provider(data: _ProviderData) -> None:
+    Provider.objects.update_or_create(id=data.id, defaults={"name": data.name, "enabled": True})
+    for region in data.regions:
+        region_id = f"{data.id}/{region.name}"
+        Region.objects.update_or_create(
+            id=region_id,
+            defaults={"provider_id": data.id, "name": region.name, "title": region.title, "enabled": True},
+        )
+        for zone in region.zones:
+            Zone.objects.update_or_create(
+                id=f"{region_id}/{zone}", defaults={"region_id": region_id, "name": zone, "enabled": True}
+            )
+    for position, machine_type in enumerate(data.machine_types):
+        MachineType.objects.update_or_create(
+            id=f"{data.id}/{machine_type.name}",
+            defaults={
+                **machine_type.model_dump(),
+                "provider_id": data.id,
+                "position": position,
+                "enabled": True,
+            },
+        )
+
+
+def _load_engine(data: _EngineData) -> None:
+    # First no default at all: the database allows one per engine at any moment.
+    EngineVersion.objects.filter(engine=data.name).update(is_default=False)
+    for position, version in enumerate(data.versions):
+        EngineVersion.objects.update_or_create(
+            id=f"{data.name}/{version.version}",
+            defaults={
+                "engine": data.name,
+                "engine_title": data.title,
+                "version": version.version,
+                "is_default": version.is_default,
+                "position": position,
+                "enabled": True,
+            },
+        )
+
+
+def record_memory_budget(region_id: str, budget_mib: int | None) -> None:
+    """What the provider says all nodes of the region may use together, in MiB; None: only the provider knows."""
+    Region.objects.filter(id=region_id).update(memory_budget_mib=budget_mib, memory_budget_at=timezone.now())

@@ -1,0 +1,73 @@
+"""The HTTP API: its routers, and what holds for all of them."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.parser import Parser
+from pydantic_core import from_json
+
+from backend.accounts.api import router as accounts
+from backend.accounts.authentication import AUTHENTICATION, find_identity
+from backend.audit.api import router as audit
+from backend.config.openapi import DESCRIPTION, complete
+from backend.core import idempotency
+from backend.core.errors import error_response
+
+Run = Callable[..., HttpResponseBase]
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class StrictParser(Parser):
+    """JSON as the standard has it: no NaN, and nesting without end is malformed rather than a crash."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        return from_json(request.body, allow_inf_nan=False)
+
+
+class RingmasterAPI(NinjaAPI):
+    def get_openapi_schema(self, **kwargs: Any) -> Any:
+        return complete(super().get_openapi_schema(**kwargs))
+
+
+def answered_once(run: Run) -> Run:
+    """Honours ``Idempotency-Key`` on every write, around the whole route: checks, change and answer."""
+
+    @wraps(run)
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        key = request.headers.get(idempotency.HEADER)
+        if key is None or request.method in SAFE_METHODS or (who := find_identity(request)) is None:
+            return run(request, **kwargs)
+        try:
+            return idempotency.once(
+                request,
+                organisation_id=who.organisation_id,
+                user_id=who.user_id,
+                key=key,
+                run=lambda: run(request, **kwargs),
+            )
+        except Exception as problem:  # noqa: BLE001  # the edge: ninja's own handlers are inside `run`
+            return error_response(request, problem)
+
+    return wrapper
+
+
+api = RingmasterAPI(
+    title="Ringmaster",
+    version="1",
+    description=DESCRIPTION,
+    urls_namespace="api",
+    auth=AUTHENTICATION,
+    parser=StrictParser(),
+    docs_url=None,
+)
+api.add_exception_handler(Exception, error_response)
+for known in list(api._exception_handlers):
+    api.add_exception_handler(known, error_response)
+api.add_decorator(answered_once, mode="view")
+api.add_router("", accounts)
+api.add_router("", audit)

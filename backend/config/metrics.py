@@ -1,0 +1,80 @@
+"""``GET /metrics``: a few true numbers for Prometheus, in its text format."""
+
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.http import require_GET
+from prometheus_client import Counter, Histogram, generate_latest
+from prometheus_client.core import REGISTRY, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from backend.accounts.authentication import source_address
+from backend.clusters.models import Cluster
+from backend.clusters.states import ClusterState
+from backend.core.errors import DomainError, error_response
+from backend.operations.models import Operation
+from backend.operations.states import OperationState
+
+_REQUESTS = Counter(
+    "ringmaster_http_requests", "Answered requests of this process", ["method", "route", "status"]
+)
+_SECONDS = Histogram(
+    "ringmaster_http_request_seconds",
+    "Seconds until the answer (streams: until it began)",
+    ["route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+
+
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
+    """``route`` is the pattern, not the address: the number of series must not grow with the customers."""
+    _REQUESTS.labels(method, route or "unknown", str(status)).inc()
+    _SECONDS.labels(route or "unknown").observe(seconds)
+
+
+class _StateCollector(Collector):
+    """Counted when asked, so the numbers are the database's and the same from every process."""
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        operations = GaugeMetricFamily("ringmaster_operations", "Operations by state", labels=["state"])
+        clusters = GaugeMetricFamily("ringmaster_clusters", "Clusters by state", labels=["state"])
+        operation_counts = dict(Operation.objects.values_list("state").annotate(Count("id")).order_by())
+        cluster_counts = dict(Cluster.objects.values_list("state").annotate(Count("id")).order_by())
+        for operation_state in OperationState:
+            operations.add_metric([operation_state], operation_counts.get(operation_state, 0))
+        for cluster_state in ClusterState:
+            clusters.add_metric([cluster_state], cluster_counts.get(cluster_state, 0))
+        return [operations, clusters]
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        # Without it the registry would collect at import time, before there is a database.
+        return []
+
+
+REGISTRY.register(_StateCollector())
+
+
+@require_GET
+def metrics(request: HttpRequest) -> HttpResponse:
+    if not _may_read(request):
+        return error_response(
+            request,
+            DomainError(
+                "metrics_not_public",
+                "Metrics are only for this machine and for holders of the metrics token.",
+                status=403,
+                hint="Set RINGMASTER_METRICS_TOKEN and send it as a bearer token.",
+            ),
+        )
+    return HttpResponse(generate_latest(REGISTRY), content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _may_read(request: HttpRequest) -> bool:
+    token = settings.ENV.ringmaster_metrics_token
+    if token and constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {token}"):
+        return True
+    # A proxy on this machine would look local, but then it says for whom it asks.
+    return source_address(request) in {"127.0.0.1", "::1"} and "X-Forwarded-For" not in request.headers

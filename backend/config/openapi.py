@@ -1,0 +1,105 @@
+"""What holds for every operation of the API, said once and added to its description."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from backend.core.errors import Error
+from backend.core.idempotency import HEADER, KEY_PATTERN, REPLAYED_HEADER
+
+DESCRIPTION = """\
+Order CQL database clusters and run them.
+
+Times are ISO 8601 in UTC. Sizes say their unit in their name. Lists answer `items` and `next_cursor`; send it as
+`cursor` for the next page. Slow things answer 202 with an operation: follow it with `get_operation` or `stream_events`.
+
+Every answer carries `X-Request-Id`; send one of your own (8 to 64 letters, digits, `.`, `_`, `-`) and it is used.
+Every error has the same body; its `code` is stable. What belongs to another organisation answers 404.
+People who belong to several organisations choose one with the header `Ringmaster-Organisation: org_...`.
+"""
+
+_TAGS = {
+    "session": "Who is signed in",
+    "organisation": "The tenant that everything belongs to",
+    "members": "People and their roles",
+    "invitations": "How people join",
+    "tokens": "Keys for programs",
+    "catalog": "What can be ordered",
+    "clusters": "Database clusters, their nodes and how to connect to them",
+    "operations": "Slow things: progress, cancel, retry",
+    "events": "Live notice of what changed",
+    "audit": "Who did what",
+}
+
+_ERRORS = {
+    400: "The request cannot be understood: malformed JSON, address or headers",
+    401: "Not signed in, or the API token is wrong, expired or revoked",
+    403: "Role or scope do not allow it, or the session's CSRF token is missing",
+    404: "It does not exist, or not in this organisation",
+    409: "Not possible in the present state, or the request with this Idempotency-Key is still running",
+    413: "The body is larger than 1 MiB",
+    422: "A field is wrong, or the Idempotency-Key was used for another request",
+    429: "Too many tries; Retry-After says when to come back, in seconds",
+    500: "A bug on our side; report it with the request id",
+    503: "The database does not answer right now; Retry-After says when to try again, in seconds",
+}
+
+_IDEMPOTENCY_PARAMETER = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": (
+        "A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within "
+        f"24 hours it gets the same answer, with the header {REPLAYED_HEADER}: true, and changes nothing."
+    ),
+    "schema": {"type": "string", "pattern": KEY_PATTERN, "minLength": 1, "maxLength": 255},
+}
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def complete(schema: dict[str, Any]) -> dict[str, Any]:
+    """Adds error answers, the idempotency header and tag descriptions; sorts what has no order of its own."""
+    components = schema["components"]
+    error = TypeAdapter(Error).json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+    components["schemas"].update(error.pop("$defs"))
+    components["schemas"]["Error"] = error
+    components["schemas"] = dict(sorted(components["schemas"].items()))
+    components["responses"] = {f"Error{status}": _error_response(text) for status, text in _ERRORS.items()}
+    components["parameters"] = {"IdempotencyKey": _IDEMPOTENCY_PARAMETER}
+    schema["paths"] = dict(sorted(schema["paths"].items()))
+    for path, methods in schema["paths"].items():
+        for method in _METHODS:
+            if method in methods:
+                _complete_operation(path, method, methods[method])
+    schema["tags"] = [{"name": name, "description": text} for name, text in _TAGS.items()]
+    return schema
+
+
+def _error_response(text: str) -> dict[str, Any]:
+    return {
+        "description": text,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+
+
+def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
+    writes = method != "get"
+    public = "security" not in operation
+    statuses = {400, 500, 503}
+    if not public:
+        statuses |= {401, 403, 404}
+    if "{" in path:
+        statuses.add(404)
+    if writes:
+        statuses |= {404, 409, 422}
+    if writes and public:
+        statuses |= {401, 429}
+    if operation["parameters"]:
+        statuses.add(422)
+    if "requestBody" in operation:
+        statuses |= {413, 422}
+    responses = operation["responses"]
+    responses.update({status: {"$ref": f"#/components/responses/Error{status}"} for status in statuses if status not in responses})
+    operation["responses"] = {str(status): responses[status] for status in sorted(responses)}
+    if writes and not public:
+        operation["parameters"] = [*operation["parameters"], {"$ref": "#/components/parameters/IdempotencyKey"}]
