@@ -1,0 +1,174 @@
+"""Two organisations with everything in them, for tests that ask for the one with the other's token.
+
+Run as `python -m e2e.contract.tenants` against a migrated database: prints one JSON object, see `Tenants`.
+"""
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+# Every name of the first organisation holds this word, and nothing else does: it must never show up elsewhere.
+MARK = "quartzfalcon"
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """Tokens of three people, and ids by the name of the path parameter that takes them."""
+
+    owner_token: str
+    viewer_token: str
+    stranger_token: str
+    ids: dict[str, str]
+    """Things of the owner's organisation."""
+    stranger_ids: dict[str, str]
+    """Things of the stranger's organisation."""
+
+
+def make() -> Tenants:
+    """Fill the database that Django is set up for."""
+    from django.core.management import call_command
+
+    from backend.accounts.states import Role
+
+    call_command("load_catalog", verbosity=0)
+    owner, owner_ids = _organisation(MARK, Role.OWNER)
+    viewer = _person(owner_ids["organisation_id"], f"viewer@{MARK}.example", Role.VIEWER)
+    stranger, stranger_ids = _organisation("elsewhere", Role.OWNER)
+    return Tenants(owner, viewer, stranger, owner_ids, stranger_ids)
+
+
+def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
+    from django.utils import timezone
+
+    from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
+    from backend.accounts.queries import hash_secret
+    from backend.audit.models import AuditRecord
+    from backend.clusters.models import Cluster, Node
+    from backend.clusters.states import ClusterState, NodeState
+    from backend.operations.models import Operation, OperationStep
+    from backend.operations.states import OperationState, StepState
+
+    organisation = Organisation.objects.create(name=name, slug=name)
+    token = _person(organisation.id, f"owner@{name}.example", role)
+    owner = User.objects.get(email=f"owner@{name}.example")
+    colleague = User.objects.create(email=f"colleague@{name}.example", name=f"{name} colleague", password="!")
+    member = Membership.objects.create(organisation=organisation, user=colleague, role="operator")
+    spare = ApiToken.objects.create(
+        organisation=organisation,
+        user=owner,
+        name=f"{name} spare",
+        secret_hash=hash_secret(name),
+        hint="pare",
+        scopes=[],
+    )
+    now = timezone.now()
+    invitation = Invitation.objects.create(
+        organisation=organisation,
+        email=f"invited@{name}.example",
+        role="viewer",
+        secret_hash=hash_secret(f"invitation {name}"),
+        created_by=owner,
+        expires_at=now + timedelta(days=7),
+    )
+    clusters = [
+        Cluster.objects.create(
+            organisation=organisation,
+            name=f"{name}-{number}",
+            engine="cassandra",
+            engine_version="5.0.5",
+            provider="local",
+            region="local-1",
+            zones=["local-1a", "local-1b", "local-1c"],
+            machine_type="local.small",
+            nodes_per_zone=1,
+            datacenter="local-local-1",
+            state=ClusterState.ACTIVE,
+            admin_username=f"{name}-admin",
+            created_by=owner.email,
+            active_at=now,
+        )
+        for number in range(3)
+    ]
+    cluster = clusters[0]
+    for position, zone in enumerate(cluster.zones):
+        Node.objects.create(
+            cluster=cluster,
+            name=f"{name}-{zone}-1",
+            zone=zone,
+            position=position,
+            state=NodeState.UP,
+            tokens=[position],
+        )
+    operation = Operation.objects.create(
+        organisation=organisation,
+        kind="create_cluster",
+        cluster_id=cluster.id,
+        cluster_name=cluster.name,
+        actor=owner.email,
+        state=OperationState.SUCCEEDED,
+        progress=1,
+        expected_seconds=20,
+        started_at=now,
+        finished_at=now,
+    )
+    OperationStep.objects.create(
+        operation=operation,
+        position=0,
+        group=0,
+        name="find_image",
+        title="Find the machine image",
+        state=StepState.DONE,
+        deadline_seconds=60,
+        message=f"{name} image",
+        started_at=now,
+        finished_at=now,
+    )
+    AuditRecord.objects.create(
+        organisation=organisation,
+        action="cluster.create",
+        target_type="cluster",
+        target_id=cluster.id,
+        target_name=cluster.name,
+        actor=owner.email,
+        actor_user_id=owner.id,
+        after={"name": cluster.name},
+    )
+    return token, {
+        "organisation_id": organisation.id,
+        "cluster_id": cluster.id,
+        "operation_id": operation.id,
+        "member_id": member.id,
+        "membership_id": member.id,
+        "invitation_id": invitation.id,
+        "token_id": spare.id,
+    }
+
+
+def _person(organisation_id: str, email: str, role: str) -> str:
+    """A member with a token that may do all their role may. Returns the token's secret."""
+    from backend.accounts.models import ApiToken, Membership, User
+    from backend.accounts.queries import TOKEN_PREFIX, hash_secret
+    from backend.accounts.states import PERMISSIONS, Role
+
+    user = User.objects.create(email=email, name=email.partition("@")[0], password="!")
+    Membership.objects.create(organisation_id=organisation_id, user=user, role=role)
+    secret = f"{TOKEN_PREFIX}{email}"
+    ApiToken.objects.create(
+        organisation_id=organisation_id,
+        user=user,
+        name=f"token of {email}",
+        secret_hash=hash_secret(secret),
+        hint=secret[-4:],
+        scopes=sorted(PERMISSIONS[Role(role)]),
+    )
+    return secret
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "backend.config.settings")
+    import django
+
+    django.setup()
+    json.dump(asdict(make()), sys.stdout)

@@ -1,0 +1,81 @@
+"""Another organisation's things do not exist: every documented operation that names one answers 404 to a stranger."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from e2e.contract.server import Api
+from e2e.contract.tenants import MARK
+
+DESCRIPTION = Path(__file__).resolve().parents[2] / "backend" / "openapi.json"
+# Bodies of the writes that need one; the others take none.
+BODIES: dict[str, dict[str, str]] = {"change_member_role": {"role": "viewer"}}
+
+
+def operations_with_ids() -> list[tuple[str, str, str]]:
+    """Method, path and name of every documented operation whose path names one thing of an organisation."""
+    paths: dict[str, dict[str, Any]] = json.loads(DESCRIPTION.read_text())["paths"]
+    return [
+        (method, path, operation["operationId"])
+        for path, item in paths.items()
+        for method, operation in item.items()
+        if method in {"get", "post", "put", "patch", "delete"} and "_id}" in path
+    ]
+
+
+def ask(api: Api, token: str, method: str, path: str, name: str, ids: dict[str, str]) -> httpx.Response:
+    url = api.url + re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
+    return httpx.request(method, url, headers=api.headers(token), json=BODIES.get(name), timeout=30)
+
+
+@pytest.mark.parametrize(("method", "path", "name"), operations_with_ids())
+def test_a_stranger_meets_the_same_404_as_for_what_never_was(api: Api, method: str, path: str, name: str) -> None:
+    stranger = api.tenants.stranger_token
+    foreign = ask(api, stranger, method, path, name, api.tenants.ids)
+    # A made-up id of the right shape.
+    never = ask(
+        api, stranger, method, path, name, {key: value[:-8] + "0" * 8 for key, value in api.tenants.ids.items()}
+    )
+    assert foreign.status_code == never.status_code == 404, foreign.text
+    answers = [{k: v for k, v in answer.json()["error"].items() if k != "request_id"} for answer in (foreign, never)]
+    assert answers[0] == answers[1]
+    assert MARK not in foreign.text
+
+
+def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
+    for path in ("clusters", "operations", "members", "invitations", "tokens", "audit"):
+        answer = httpx.get(f"{api.url}/api/v1/{path}", headers=api.headers(api.tenants.stranger_token), timeout=30)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["items"], f"the stranger's own {path} are missing"
+        assert MARK not in answer.text
+
+
+def test_filters_and_cursors_do_not_reach_over_the_fence(api: Api) -> None:
+    for query in (
+        f"clusters?cursor={api.tenants.ids['cluster_id']}",
+        f"clusters?q={MARK}",
+        f"operations?cluster_id={api.tenants.ids['cluster_id']}",
+        f"audit?target_id={api.tenants.ids['cluster_id']}",
+    ):
+        answer = httpx.get(f"{api.url}/api/v1/{query}", headers=api.headers(api.tenants.stranger_token), timeout=30)
+        assert answer.status_code in {200, 404, 422}, answer.text
+        assert f"{MARK}-" not in answer.text
+
+
+def test_a_token_cannot_choose_another_organisation(api: Api) -> None:
+    headers = api.headers(api.tenants.stranger_token) | {"Ringmaster-Organisation": api.tenants.ids["organisation_id"]}
+    answer = httpx.get(f"{api.url}/api/v1/clusters", headers=headers, timeout=30)
+    assert answer.status_code == 404
+    assert MARK not in answer.text
+
+
+def test_the_event_stream_opens_for_members_only(api: Api) -> None:
+    url = f"{api.url}/api/v1/events"
+    assert httpx.get(url, timeout=30).status_code == 401
+    with httpx.stream("GET", url, headers=api.headers(api.tenants.viewer_token), timeout=30) as stream:
+        assert stream.status_code == 200
+        assert stream.headers["content-type"].startswith("text/event-stream")
