@@ -1,0 +1,37 @@
+import { defineConfig } from "@playwright/test";
+
+// The system's chromium. As root there is no sandbox to be had; the other switches keep it from talking to the world.
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const SWITCHES = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export default defineConfig({
+  testDir: "tests",
+  testMatch: "**/*.e2e.ts",
+  outputDir: "test-results",
+  globalSetup: "./support/global-setup.ts",
+  // One private installation of the whole product serves all tests, so they take turns.
+  workers: 1,
+  retries: 0,
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  forbidOnly: true,
+  reporter: process.env.PLAYWRIGHT_JUNIT_OUTPUT_NAME ? [["list"], ["junit"]] : [["list"]],
+  use: {
+    browserName: "chromium",
+    launchOptions: { executablePath: CHROMIUM, args: SWITCHES },
+    viewport: { width: 1360, height: 900 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+    colorScheme: "light",
+    screenshot: "only-on-failure",
+    trace: "retain-on-failure",
+  },
+});
