@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 from pydantic_core import from_json
 
@@ -65,9 +66,8 @@ api = RingmasterAPI(
     parser=StrictParser(),
     docs_url=None,
 )
-api.add_exception_handler(Exception, error_response)
-for known in list(api._exception_handlers):
-    api.add_exception_handler(known, error_response)
+for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja has handlers of its own for these
+    api.add_exception_handler(problem_class, error_response)
 api.add_decorator(answered_once, mode="view")
 api.add_router("", accounts)
 api.add_router("", audit)

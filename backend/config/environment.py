@@ -54,7 +54,7 @@ def _master_key_file(value: Path) -> Path:
 class Env(BaseSettings):
     """The environment. Field names are the variable names in lower case."""
 
-    model_config = SettingsConfigDict(extra="ignore", case_sensitive=False)
+    model_config = SettingsConfigDict(extra="ignore", case_sensitive=False, env_ignore_empty=True)
 
     database_url: Annotated[str, AfterValidator(_database_url)]
     redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(description="The Celery broker; a doorbell only")

@@ -1,7 +1,11 @@
-"""The settings with throw-away values: for mypy, ``makemigrations --check`` and ``export_openapi``, which run nothing."""
+"""The settings with throw-away values where nothing is set: for tests, and for tools that load settings but run nothing
+(mypy, ``makemigrations --check``, ``export_openapi``)."""
 
 from backend.config.testing import provide_environment
 
 provide_environment()
 
 from backend.config.settings import *  # noqa: E402, F403
+
+# Slow hashing is the point of the real ones; here it would only make the tests slow.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "backend.catalog",
     "backend.operations",
     "backend.clusters",
+    "backend.config",
 ]
 
 # Short on purpose: every entry is paid by every request. Tokens authenticate inside the API without touching

@@ -1,0 +1,64 @@
+"""``manage.py bootstrap``: everything a migrated but empty installation needs before it can be used. Can be repeated."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
+from django.utils.text import slugify
+
+from backend.accounts.actions import FirstOwner, ensure_first_owner
+from backend.catalog import actions as catalog
+from backend.clusters.actions import ensure_control_plane_pki
+
+
+class Command(BaseCommand):
+    help = "Loads the catalogue, makes the control plane's certificates, and the first organisation with its owner."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--organisation", required=True, help="name of the first organisation")
+        parser.add_argument("--owner-email", required=True)
+        parser.add_argument(
+            "--credentials-file",
+            required=True,
+            type=Path,
+            help="where the owner's password and API token are written, readable by you only, the first time",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        catalog.load(with_tests=settings.ENV.ringmaster_test_catalog)
+        ensure_control_plane_pki()
+        name, file = options["organisation"], options["credentials_file"]
+        # The file is there before the account is: a crash in between leaves a file that the next run replaces,
+        # never an account whose password nobody knows.
+        with transaction.atomic():
+            owner = ensure_first_owner(
+                organisation=name, slug=slugify(name)[:63] or "organisation", email=options["owner_email"]
+            )
+            if owner is not None:
+                _write(file, owner)
+        if owner is None:
+            self.stdout.write("There is an organisation already; its accounts are left as they are.")
+        else:
+            self.stdout.write(f"Made {name} with owner {owner.email}. Password and API token are in {file}.")
+
+
+def _write(file: Path, owner: FirstOwner) -> None:
+    document = {
+        "console_url": settings.ENV.ringmaster_public_url,
+        "organisation_id": owner.organisation_id,
+        "email": owner.email,
+        "password": owner.password,
+        "api_token": owner.token,
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        json.dump(document, opened, indent=2)
+        opened.write("\n")
+        opened.flush()
+        os.fsync(opened.fileno())
+    fresh.rename(file)
