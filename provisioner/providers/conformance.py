@@ -202,12 +202,15 @@ class ProviderConformance:
         (machine,) = provider.list_machines(region=world.region)
         assert machine.zone == world.zones[0]
 
-    @pytest.mark.parametrize(
-        "wrong", [{"zone": "nowhere-1a"}, {"machine_type": "huge.beast"}, {"network": "rm-no-such-network"}]
-    )
-    def test_it_refuses_what_it_does_not_know(self, world: World, provider: Provider, wrong: dict[str, str]) -> None:
-        with pytest.raises(InvalidRequest):
-            provider.ensure_machine(replace(self.spec(world), **wrong))
+    def test_it_refuses_what_it_does_not_know(self, world: World, provider: Provider) -> None:
+        spec = self.spec(world)
+        for wrong in (
+            replace(spec, zone="nowhere-1a"),
+            replace(spec, machine_type="huge.beast"),
+            replace(spec, network="rm-no-such-network"),
+        ):
+            with pytest.raises(InvalidRequest):
+                provider.ensure_machine(wrong)
         assert provider.list_machines(region=world.region) == []
 
     def test_it_refuses_an_unknown_region(self, world: World, provider: Provider) -> None:

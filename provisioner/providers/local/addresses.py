@@ -41,11 +41,15 @@ def choose_address(*, state_dir: Path, name: str, zone: str, held: frozenset[str
 
 
 def _candidates(state_dir: Path, name: str, zone: str) -> Iterator[str]:
-    digest = hashlib.sha256(f"{state_dir}\0{name}".encode()).digest()
-    start = int.from_bytes(digest[:8], "big")
+    start = _start(state_dir, name)
     for step in range(_HOSTS):
         third, fourth = divmod((start + step) % _HOSTS, _HOSTS_PER_OCTET)
         yield f"127.{SECOND_OCTET[zone]}.{third}.{fourth + 1}"
+
+
+def _start(state_dir: Path, name: str) -> int:
+    digest = hashlib.sha256(f"{state_dir}\0{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")
 
 
 def _ports_free(address: str) -> bool:

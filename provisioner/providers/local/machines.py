@@ -47,7 +47,7 @@ class LocalMachines:
         if not agent_binary.is_file():
             raise ProviderError(f"There is no agent at {agent_binary}.", hint="Build it with `make setup`.")
         folder = self._state.machine(spec.name)
-        with locked(self._state.machine_lock(spec.name)):
+        with self._turn(spec.name):
             record = read_record(folder)
             if record is None or record.deleting:
                 if not self._remove(spec.name):
@@ -91,16 +91,24 @@ class LocalMachines:
 
     def delete(self, name: str) -> bool:
         """True when no process and no file of the machine is left; False when it must be asked again."""
-        lock = self._state.machine_lock(name)
-        with locked(lock):
-            folder = self._state.machine(name)
+        folder = self._state.machine(name)
+        with self._turn(name):
             record = read_record(folder)
             if record is not None and not record.deleting:
                 write_record(folder, replace(record, deleting=True))
-            gone = self._remove(name)
-            # While we hold it: whoever waits for it sees that this is no longer the file to lock (locks.py).
-            lock.unlink()
-        return gone
+            return self._remove(name)
+
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        """Hold the machine's lock; the lock file goes with the machine."""
+        lock = self._state.machine_lock(name)
+        with locked(lock):
+            try:
+                yield
+            finally:
+                if not (self._state.machine(name).exists() or self._state.unfinished_machine(name).exists()):
+                    # While we hold it: whoever waits sees that this is no longer the file to lock (locks.py).
+                    lock.unlink()
 
     @contextmanager
     def _existing(self, name: str) -> Iterator[MachineRecord]:
@@ -108,11 +116,8 @@ class LocalMachines:
         folder = self._state.machine(name)
         if read_record(folder) is None:
             raise NotFound(f"There is no machine {name}.")
-        lock = self._state.machine_lock(name)
-        with locked(lock):
+        with self._turn(name):
             record = read_record(folder)
-            if record is None:
-                lock.unlink()
             if record is None or record.deleting:
                 raise NotFound(f"There is no machine {name}.")
             yield record

@@ -4,7 +4,6 @@ Every process of a machine carries RINGMASTER_MACHINE=<folder> in its environmen
 init (init.sh) holds a lock on <folder>/init.pid while the machine has power.
 """
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -62,9 +61,17 @@ def press_power_button(folder: Path) -> None:
     if not has_power(folder):
         return
     _powering_off(folder).touch()
+    give_up_at = time.monotonic() + 2
+    # An init that has just been started may not have written its number yet.
+    while has_power(folder) and not _signal_init(folder):
+        if time.monotonic() > give_up_at:
+            raise ProviderError(f"The init of machine {folder.name} cannot be found.", hint="`kill` the machine.")
+        time.sleep(0.005)
+
+
+def _signal_init(folder: Path) -> bool:
     line = (folder / "init.pid").read_text().partition("\n")[0]
-    if line.isdigit():
-        _signal(int(line), folder, signal.SIGTERM)
+    return line.isdigit() and _signal(int(line), folder, signal.SIGTERM)
 
 
 def _powering_off(folder: Path) -> Path:
@@ -111,12 +118,19 @@ def _started_at(process: int) -> int:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def _signal(process: int, folder: Path, number: signal.Signals) -> None:
-    # The descriptor pins the process before we look whose it is, so a reused id is never hit.
-    with contextlib.suppress(ProcessLookupError):
+def _signal(process: int, folder: Path, number: signal.Signals) -> bool:
+    """Whether the process was one of the machine's and got the signal."""
+    try:
+        # The descriptor pins the process before we look whose it is, so a reused id is never hit.
         descriptor = os.pidfd_open(process)
-        try:
-            if _belongs(process, folder):
-                signal.pidfd_send_signal(descriptor, number)
-        finally:
-            os.close(descriptor)
+    except ProcessLookupError:
+        return False
+    try:
+        if not _belongs(process, folder):
+            return False
+        signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
