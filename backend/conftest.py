@@ -1,10 +1,13 @@
 """Fixtures of the backend's tests: tenants with people in them, and clients that speak as one of them."""
 
+import functools
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from django.core.cache import cache
 from django.test import Client
@@ -12,8 +15,38 @@ from django.test import Client
 from backend.accounts.models import ApiToken, Membership, Organisation, User
 from backend.accounts.queries import hash_secret
 from backend.accounts.states import Permission, Role
+from backend.config.api import api
 
 PASSWORD = "correct horse battery staple"
+
+
+@functools.cache
+def described_api() -> dict[str, Any]:
+    # Through JSON, as clients see it: keys are strings.
+    return json.loads(json.dumps(api.get_openapi_schema(path_prefix="/api/v1/")))  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _validator(method: str, path: str, status: int) -> Any:
+    description = described_api()
+    answer = description["paths"][path][method]["responses"].get(str(status))
+    assert answer is not None, f"{method} {path} answered {status}, which its description does not mention"
+    if "$ref" in answer:
+        answer = description["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    schema = answer.get("content", {}).get("application/json", {}).get("schema")
+    return schema and jsonschema_rs.validator_for({**schema, "components": description["components"]})
+
+
+def check_against_description(method: str, answer: Any) -> None:
+    """Every answer in every test is what backend/openapi.json promises: routes that hand in finished bodies too."""
+    if not answer.resolver_match or not answer.resolver_match.route.startswith("api/v1/"):
+        return
+    path = "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", answer.resolver_match.route)
+    if method.lower() not in described_api()["paths"].get(path, {}):
+        return
+    validator = _validator(method.lower(), path, answer.status_code)
+    if validator is not None and answer["Content-Type"].startswith("application/json"):
+        validator.validate(answer.json())
 
 
 class ApiClient:
@@ -24,7 +57,7 @@ class ApiClient:
         self.headers = headers
 
     def get(self, path: str, **headers: str) -> Any:
-        return self.client.get(f"/api/v1{path}", headers=self.headers | headers)
+        return self._send("GET", path, None, headers)
 
     def post(self, path: str, body: object = None, **headers: str) -> Any:
         return self._send("POST", path, body, headers)
@@ -37,9 +70,11 @@ class ApiClient:
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> Any:
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        return self.client.generic(
+        answer = self.client.generic(
             method, f"/api/v1{path}", content, content_type="application/json", headers=self.headers | headers
         )
+        check_against_description(method, answer)
+        return answer
 
 
 @dataclass(frozen=True)

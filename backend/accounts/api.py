@@ -11,13 +11,19 @@ from backend.accounts import actions, queries, schemas
 from backend.accounts.authentication import session_view, source_address
 from backend.accounts.queries import identity, require
 from backend.accounts.states import Permission
-from backend.core.errors import request_id_of
+from backend.core.errors import Error, request_id_of
 from backend.core.pagination import PageQuery, prepared
 
 router = Router()
 
 
-@router.get("/session", auth=None, operation_id="get_session", tags=["session"], response=schemas.Session)
+@router.get(
+    "/session",
+    auth=None,
+    operation_id="get_session",
+    tags=["session"],
+    response={200: schemas.Session, 401: Error, 403: Error, 404: Error},
+)
 @decorate_view(ensure_csrf_cookie)
 def get_session(request: HttpRequest) -> Any:
     """Who is signed in, for which organisation, and what they may do. Public: answers also when nobody is."""
@@ -71,15 +77,6 @@ def create_invitation(request: HttpRequest, order: schemas.InvitationOrder) -> A
     return Status(201, made.invitation | {"url": made.url})
 
 
-@router.delete(
-    "/invitations/{invitation_id}", operation_id="revoke_invitation", tags=["invitations"], response={204: None}
-)
-def revoke_invitation(request: HttpRequest, invitation_id: str) -> Any:
-    """Makes an open invitation's link useless."""
-    actions.revoke_invitation(identity(request), invitation_id)
-    return Status(204, None)
-
-
 @router.get(
     "/invitations/by-secret/{secret}",
     auth=None,
@@ -108,6 +105,16 @@ def accept_invitation(request: HttpRequest, acceptance: schemas.InvitationAccept
         source_address=source_address(request),
         request_id=request_id_of(request),
     )
+
+
+# After the fixed addresses above, which it would otherwise swallow.
+@router.delete(
+    "/invitations/{invitation_id}", operation_id="revoke_invitation", tags=["invitations"], response={204: None}
+)
+def revoke_invitation(request: HttpRequest, invitation_id: str) -> Any:
+    """Makes an open invitation's link useless."""
+    actions.revoke_invitation(identity(request), invitation_id)
+    return Status(204, None)
 
 
 @router.get("/tokens", operation_id="list_tokens", tags=["tokens"], response=schemas.TokenPage)

@@ -203,12 +203,16 @@ def _invitation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
         state, reason = ("expired" if row["expires_at"] <= now else "open"), None
     if Permission.MEMBERS_WRITE not in who.permissions:
         reason = "Your role or token may not change members."
-    return row | {"state": state, "allowed_actions": [allowed("revoke_invitation", reason)]}
+    return row | {
+        "created_by": row.pop("inviter"),
+        "state": state,
+        "allowed_actions": [allowed("revoke_invitation", reason)],
+    }
 
 
 def _invitations(who: Identity) -> QuerySet[Invitation, dict[str, Any]]:
     return Invitation.objects.filter(organisation_id=who.organisation_id).values(
-        "id", "email", "role", "created_at", "expires_at", "accepted_at", "revoked_at", created_by=F("created_by__email")
+        "id", "email", "role", "created_at", "expires_at", "accepted_at", "revoked_at", inviter=F("created_by__email")
     )
 
 

@@ -9,7 +9,8 @@ from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
-from pydantic_core import from_json
+from ninja.renderers import BaseRenderer
+from pydantic_core import from_json, to_json
 
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
@@ -28,6 +29,15 @@ class StrictParser(Parser):
 
     def parse_body(self, request: HttpRequest) -> Any:
         return from_json(request.body, allow_inf_nan=False)
+
+
+class OneFormatRenderer(BaseRenderer):
+    """The same JSON as core.pagination.prepared makes, so that a thing looks the same in a list and alone."""
+
+    media_type = "application/json"
+
+    def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
+        return to_json(data)
 
 
 class RingmasterAPI(NinjaAPI):
@@ -64,6 +74,7 @@ api = RingmasterAPI(
     urls_namespace="api",
     auth=AUTHENTICATION,
     parser=StrictParser(),
+    renderer=OneFormatRenderer(),
     docs_url=None,
 )
 for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja has handlers of its own for these
