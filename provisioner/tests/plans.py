@@ -1,0 +1,65 @@
+"""Small operations for the tests: rows made directly, steps from plain functions."""
+
+from collections.abc import Callable, Mapping
+
+from backend.accounts.models import Organisation
+from backend.operations.models import Operation, OperationStep
+from django.db.models.functions import Now
+from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
+
+KIND = "test"
+
+
+def organisation() -> Organisation:
+    return Organisation.objects.get_or_create(slug="tests", defaults={"name": "Tests"})[0]
+
+
+def start(
+    *groups: list[str], deadline: int = 60, cancellable_until: int | None = None, kind: str = KIND, cluster_id: str = ""
+) -> Operation:
+    """An operation that is due now. Each group is a list of step names; `name@target` names a target too."""
+    operation = Operation.objects.create(
+        organisation=organisation(),
+        kind=kind,
+        actor="tests",
+        cluster_id=cluster_id,
+        expected_seconds=1,
+        cancellable_until=cancellable_until,
+    )
+    position = 0
+    for number, group in enumerate(groups):
+        for step in group:
+            name, _, target = step.partition("@")
+            OperationStep.objects.create(
+                operation=operation,
+                position=position,
+                group=number,
+                name=name,
+                title=name.capitalize(),
+                target=target,
+                deadline_seconds=deadline,
+            )
+            position += 1
+    Operation.objects.filter(id=operation.id).update(due_at=Now())
+    return operation
+
+
+def code(
+    steps: Mapping[str, Callable[[StepContext], Outcome] | StepCode],
+    *,
+    kind: str = KIND,
+    on_succeeded: Callable[[Operation], None] | None = None,
+    on_cancelled: Callable[[Operation], None] | None = None,
+) -> Callable[[str], OperationCode | None]:
+    """What the runner asks for the code of a kind; knows only this one."""
+    made = OperationCode(
+        kind=kind,
+        steps={name: step if isinstance(step, StepCode) else StepCode(do=step) for name, step in steps.items()},
+        on_succeeded=on_succeeded,
+        on_cancelled=on_cancelled,
+    )
+    return {kind: made}.get
+
+
+def done(context: StepContext) -> Outcome:
+    return Done()
