@@ -12,7 +12,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 class ApiError(RuntimeError):
-    """The API said no, or nothing for a minute. The text is for people; `code` is the API's, empty without an answer."""
+    """The API said no, or nothing for a minute. The text is for people; `code` is empty when there was no answer."""
 
     def __init__(self, text: str, *, code: str = "", status: int = 0) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""The cluster `demo`: ordered through the API once per installation, followed, and its password kept for `make query`."""
+"""The cluster `demo`: ordered through the API once, followed, and its password kept for `make query`."""
 
 from __future__ import annotations
 

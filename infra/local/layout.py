@@ -42,6 +42,11 @@ class Layout:
         return self.checkout / "frontend" / "dist"
 
     @property
+    def marker(self) -> Path:
+        """Says that the run folder is ours to remove; it may have been named by the user."""
+        return self.run / "README"
+
+    @property
     def logs(self) -> Path:
         return self.run / "log"
 

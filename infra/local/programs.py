@@ -8,6 +8,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from infra.local import ports, services, system
 from infra.local.layout import Layout
 
@@ -31,8 +33,8 @@ class Installation:
 
     @property
     def api_port(self) -> int:
-        # While developing, Vite has the console's port and passes the API's requests on.
-        return self.ports["api"] if self.reloading else self.ports[ports.CONSOLE]
+        """The console's port, except while developing: then Vite has that and passes the API's requests on."""
+        return self.ports["api"]
 
     @property
     def api_url(self) -> str:
@@ -136,7 +138,7 @@ def _own(installation: Installation) -> list[Program]:
         f"--concurrency={_WORKER_PROCESSES}",
         "--loglevel=INFO",
     )
-    worker += ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    worker += ("--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
     if reloading:
         worker = (
             *(python, "-m", "watchfiles", "--filter=python", "--sigint-timeout=10"),
@@ -174,4 +176,8 @@ def _bound_to_supervisor(program: Program) -> Program:
 def prometheus_configuration(installation: Installation) -> str:
     """Prometheus' configuration: the one of the containers, aimed at this installation's API."""
     source = installation.place.checkout / "infra" / "deploy" / "prometheus" / "prometheus.yml"
-    return source.read_text().replace('"api:8000"', f'"{ports.LOOPBACK}:{installation.api_port}"')
+    document = yaml.safe_load(source.read_text())
+    for job in document["scrape_configs"]:
+        job.pop("authorization", None)
+        job["static_configs"] = [{"targets": [f"{ports.LOOPBACK}:{installation.api_port}"]}]
+    return str(yaml.safe_dump(document, sort_keys=False))

@@ -1,4 +1,4 @@
-"""`make query`: run CQL on the cluster `demo` with the real Python driver, over TLS, as the customer's administrator."""
+"""`make query`: run CQL on the cluster `demo` with the real Python driver, over TLS, as its administrator."""
 
 from __future__ import annotations
 

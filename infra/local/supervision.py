@@ -82,13 +82,13 @@ class Supervisor:
         except (OSError, HTTPException):
             return False
 
-    def start(self, python: Path, *, cwd: Path, environment: dict[str, str]) -> None:
+    def start(self, python: Path, *, environment: dict[str, str]) -> None:
         """Start it in a session of its own, with none of its programs yet. Raises SupervisionError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with (self.run / "log" / "supervisor.out").open("wb") as output:
             process = subprocess.Popen(
                 [python, "-m", "supervisor.supervisord", "--nodaemon", "--configuration", self.configuration],
-                cwd=cwd,
+                cwd=self.run,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -172,7 +172,6 @@ def restarts(crashes: Sequence[Crash]) -> Counter[str]:
 
 def configuration(supervisor: Supervisor, programs: Sequence[Program], *, cwd: Path) -> str:
     """The text of supervisord.conf."""
-    logs = supervisor.log.parent
     lines = [
         "[unix_http_server]",
         f"file={_literal(supervisor.sockets / 'supervisor.sock')}",
@@ -180,9 +179,9 @@ def configuration(supervisor: Supervisor, programs: Sequence[Program], *, cwd: P
         "[rpcinterface:supervisor]",
         "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
         "[supervisord]",
-        f"logfile={_literal(supervisor.log)}",
-        f"pidfile={_literal(supervisor.run / 'supervisord.pid')}",
-        f"childlogdir={_literal(logs)}",
+        # Relative to the run folder, where it is started: paths in some of these are expanded twice.
+        "logfile=log/supervisor.log",
+        "pidfile=supervisord.pid",
         "logfile_maxbytes=5MB",
         "logfile_backups=1",
         "nocleanup=true",
@@ -203,7 +202,7 @@ def configuration(supervisor: Supervisor, programs: Sequence[Program], *, cwd: P
             f"stopwaitsecs={program.stop_seconds}",
             "killasgroup=true",
             "redirect_stderr=true",
-            f"stdout_logfile={_literal(logs / program.name)}.log",
+            f"stdout_logfile=log/{program.name}.log",
             "stdout_logfile_maxbytes=20MB",
             "stdout_logfile_backups=1",
         ]
