@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -79,7 +80,7 @@ class Run:
         """Show a line of this step; lines of steps side by side never mix."""
         if line:
             with self.printing:
-                print(f"  {self.name:>8} │ {line}", flush=True)
+                print(f"  {self.name:>8} │ {_in_words(line)}", flush=True)
 
 
 def main() -> int:
@@ -152,9 +153,10 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
         ),
         Step(
             "engine",
-            lambda run: run([bake / "bake", ENGINE_VERSION, place.engines]),
+            # By name: the environment's python3 may be half-made while this runs beside it.
+            lambda run: run([sys.executable, bake / "bake", ENGINE_VERSION, place.engines]),
             (bake,),
-            (place.engines / f"cassandra-{ENGINE_VERSION}",),
+            (place.engines / f"cassandra-{ENGINE_VERSION}" / "manifest.json",),
             facts=(str(place.engines), str(system.java_home())),
         ),
         _packages("packages", place, frontend),
@@ -169,6 +171,17 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
     if development and (root / "e2e" / "package-lock.json").exists():
         plan.append(_packages("e2e", place, root / "e2e"))
     return plan
+
+
+def _in_words(line: str) -> str:
+    """A line as people read it: baking reports its progress in JSON, for programs."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return line
+    if isinstance(document, dict) and {"progress", "message"} <= document.keys():
+        return f"{document['progress']:>4.0%} {document['message']}"
+    return line
 
 
 def _packages(name: str, place: Layout, folder: Path) -> Step:
