@@ -41,7 +41,7 @@ def difference(folder: Path, lock: dict[str, str]) -> str:
 
 
 def fetch(*, pom: Path, version: str, lock: dict[str, str], target: Path) -> None:
-    """Put the jars into `target`, a folder that must not exist yet: whole and verified, or not there at all. BakeError."""
+    """Put the jars into `target`, which must not exist yet: whole and verified, or not there at all. BakeError."""
     if shutil.which("mvn") is None:
         raise BakeError("The Maven client `mvn` is missing (package maven).")
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent.parent) as scratch:

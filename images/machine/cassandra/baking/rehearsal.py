@@ -1,7 +1,7 @@
 """One real start of the engine on an address of its own, so that the JVM can archive the classes a start needs.
 
-The node is set up as the agent does it (TLS both ways, passwords, the same collector), used a little over CQL, and asked
-to end; the JVM writes its archive on the way out. Everything else of it is thrown away.
+The node is set up as the agent does it (TLS both ways, passwords, the same collector), used a little over CQL, and
+asked to end; the JVM writes its archive on the way out. Everything else of it is thrown away.
 """
 
 import json
@@ -171,9 +171,8 @@ def _use(node: subprocess.Popen[bytes], address: str, scratch: Path) -> None:
 
 def _last_words(scratch: Path) -> str:
     for name in ("output.log", "system.log"):
-        path = scratch / name
-        lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()] if path.exists() else []
-        if lines:
+        text = (scratch / name).read_text(errors="replace") if (scratch / name).exists() else ""
+        if lines := [line for line in text.splitlines() if line.strip()]:
             return lines[-1]
     return "it said nothing"
 
