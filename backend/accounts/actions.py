@@ -108,9 +108,7 @@ def _refuse(reason: str | None) -> None:
 
 def _check_grant(who: Identity, role: Role) -> None:
     if not may_grant(who.role, role):
-        raise Forbidden(
-            "role_above_own", f"Your role ({who.role}) may not make somebody {role}.", hint=_ASK_AN_OWNER
-        )
+        raise Forbidden("role_above_own", f"Your role ({who.role}) may not make somebody {role}.", hint=_ASK_AN_OWNER)
 
 
 # Invitations
@@ -131,7 +129,9 @@ def create_invitation(who: Identity, *, email: str, role: Role) -> NewInvitation
     if Membership.objects.filter(organisation_id=who.organisation_id, user__email__iexact=email).exists():
         raise Conflict("already_member", f"{email} is already a member.", hint="Change their role instead.")
     now = timezone.now()
-    mine = Invitation.objects.filter(organisation_id=who.organisation_id, email=email, accepted_at=None, revoked_at=None)
+    mine = Invitation.objects.filter(
+        organisation_id=who.organisation_id, email=email, accepted_at=None, revoked_at=None
+    )
     mine.filter(expires_at__lte=now).update(revoked_at=now)
     secret = secrets.token_urlsafe(32)
     invitation = Invitation(
@@ -252,7 +252,10 @@ def _accept_invitation(
         target_name=user.email,
         after={"role": invitation.role},
     )
-    return {"email": user.email, "organisation": {"id": invitation.organisation_id, "name": invitation.organisation.name}}
+    return {
+        "email": user.email,
+        "organisation": {"id": invitation.organisation_id, "name": invitation.organisation.name},
+    }
 
 
 def check_password_strength(password: str, user: User) -> None:

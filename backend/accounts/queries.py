@@ -153,7 +153,7 @@ def get_organisation(who: Identity) -> dict[str, Any]:
 # Members
 
 
-def _members(who: Identity) -> QuerySet[Membership, dict[str, Any]]:
+def _members(who: Identity) -> QuerySet[Membership, Any]:
     owners = (
         Membership.objects.filter(organisation_id=OuterRef("organisation_id"), role=Role.OWNER)
         .order_by()
@@ -195,6 +195,7 @@ def get_member(who: Identity, membership_id: str) -> dict[str, Any]:
 
 def _invitation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     now = timezone.now()
+    reason: str | None
     if row["accepted_at"]:
         state, reason = "accepted", "The invitation was accepted; remove the member instead."
     elif row["revoked_at"]:
@@ -210,7 +211,7 @@ def _invitation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _invitations(who: Identity) -> QuerySet[Invitation, dict[str, Any]]:
+def _invitations(who: Identity) -> QuerySet[Invitation, Any]:
     return Invitation.objects.filter(organisation_id=who.organisation_id).values(
         "id", "email", "role", "created_at", "expires_at", "accepted_at", "revoked_at", inviter=F("created_by__email")
     )
@@ -263,7 +264,7 @@ def visible_tokens(who: Identity) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(mine, organisation_id=who.organisation_id)
 
 
-def _tokens(who: Identity) -> QuerySet[ApiToken, dict[str, Any]]:
+def _tokens(who: Identity) -> QuerySet[ApiToken, Any]:
     role = Membership.objects.filter(organisation_id=OuterRef("organisation_id"), user_id=OuterRef("user_id"))
     return (
         visible_tokens(who)
@@ -286,6 +287,7 @@ def _tokens(who: Identity) -> QuerySet[ApiToken, dict[str, Any]]:
 
 def _token(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     role = Role(row.pop("owner_role") or Role.VIEWER)
+    reason: str | None
     if row["revoked_at"]:
         state, reason = "revoked", "The token is already revoked."
     else:

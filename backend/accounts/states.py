@@ -1,4 +1,7 @@
-"""Roles, and what each may do. Token scopes use the same words: a token may do what its scopes AND its user's role allow."""
+"""Roles, and what each may do.
+
+Token scopes use the same words: a token may do what its scopes AND its user's role allow.
+"""
 
 from enum import StrEnum
 

@@ -13,7 +13,9 @@ class AuditRecord(models.Model):
     target_type = models.CharField(max_length=32)
     target_id = models.CharField(max_length=64)
     target_name = models.CharField(max_length=200, blank=True)
-    actor = models.CharField(max_length=200, help_text="E-mail of the user, with the token's name in brackets if one was used")
+    actor = models.CharField(
+        max_length=200, help_text="E-mail of the user, with the token's name in brackets if one was used"
+    )
     actor_user_id = models.CharField(max_length=40, blank=True)
     actor_token_id = models.CharField(max_length=40, blank=True)
     source_address = models.GenericIPAddressField(null=True)

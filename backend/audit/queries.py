@@ -24,7 +24,7 @@ _COLUMNS = (
 def list_audit_records(
     who: Identity, query: PageQuery, *, target_id: str | None, action: str | None, actor: str | None
 ) -> dict[str, Any]:
-    """Newest first. ``action`` matches exactly or as a noun (``token`` finds ``token.create``); ``actor`` by its start."""
+    """Newest first. ``action`` is exact or a noun (``token`` finds ``token.create``); ``actor`` is a start."""
     rows = AuditRecord.objects.filter(organisation_id=who.organisation_id)
     if target_id is not None:
         rows = rows.filter(target_id=target_id)

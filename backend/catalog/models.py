@@ -74,9 +74,7 @@ class EngineVersion(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["engine", "version"], name="engine_version_once"),
-            models.UniqueConstraint(
-                fields=["engine"], condition=models.Q(is_default=True), name="engine_default_once"
-            ),
+            models.UniqueConstraint(fields=["engine"], condition=models.Q(is_default=True), name="engine_default_once"),
         ]
 
     def __str__(self) -> str:

@@ -35,9 +35,7 @@ class EngineVersionFacts:
 
 def find_region(provider: str, region: str) -> RegionFacts | None:
     """An orderable region with its orderable zones in order, or None."""
-    found = Region.objects.filter(
-        provider_id=provider, provider__enabled=True, name=region, enabled=True
-    ).first()
+    found = Region.objects.filter(provider_id=provider, provider__enabled=True, name=region, enabled=True).first()
     if found is None:
         return None
     zones = Zone.objects.filter(region=found, enabled=True).order_by("name").values_list("name", flat=True)

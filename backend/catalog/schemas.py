@@ -1,4 +1,7 @@
-"""What the catalogue looks like on the wire. The route that serves it is in clusters/api.py: it needs to know what is used."""
+"""What the catalogue looks like on the wire.
+
+The route that serves it is in clusters/api.py: it needs to know how much is in use.
+"""
 
 from ninja import Schema
 from pydantic import Field

@@ -6,6 +6,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "backend.config.settings")
 # Each request runs in a thread of its own: only a pool lets them share connections.
 os.environ.setdefault("RINGMASTER_DATABASE_POOL", "true")
 
-from django.core.asgi import get_asgi_application  # noqa: E402
+from django.core.asgi import get_asgi_application
 
 application = get_asgi_application()

@@ -60,7 +60,9 @@ class Env(BaseSettings):
     redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(description="The Celery broker; a doorbell only")
     ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)]
     ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)]
-    ringmaster_public_url: Annotated[str, AfterValidator(_http_url)] = Field(description="Where people open the console")
+    ringmaster_public_url: Annotated[str, AfterValidator(_http_url)] = Field(
+        description="Where people open the console"
+    )
     ringmaster_enrol_url: Annotated[str, AfterValidator(_http_url)] = Field(
         description="Where new machines ask for their certificates, for example https://127.0.0.1:8444/enrol/v1"
     )
@@ -137,7 +139,7 @@ class Env(BaseSettings):
 def read_environment() -> Env:
     """Reads and checks the environment. A missing or wrong variable ends the process with one line for each."""
     try:
-        return Env()
+        return Env()  # type: ignore[call-arg]  # they come from the environment
     except ValidationError as error:
         lines = []
         for problem in error.errors():

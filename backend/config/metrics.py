@@ -18,9 +18,7 @@ from backend.core.errors import DomainError, error_response
 from backend.operations.models import Operation
 from backend.operations.states import OperationState
 
-_REQUESTS = Counter(
-    "ringmaster_http_requests", "Answered requests of this process", ["method", "route", "status"]
-)
+_REQUESTS = Counter("ringmaster_http_requests", "Answered requests of this process", ["method", "route", "status"])
 _SECONDS = Histogram(
     "ringmaster_http_request_seconds",
     "Seconds until the answer (streams: until it began)",

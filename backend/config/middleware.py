@@ -6,6 +6,7 @@ from time import perf_counter
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from ulid import ULID
@@ -17,6 +18,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 log = structlog.get_logger("ringmaster.request")
 
+# Asked by probes and by Prometheus, which know addresses rather than names.
+_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _SECRET_IN_PATH = re.compile(r"(/invitations/by-secret/).+")
 
@@ -68,6 +71,11 @@ class RequestEdge:
                 request,
                 DomainError("nul_character", "The address holds a NUL character.", hint="Leave it out."),
             )
+        if request.path not in _ANY_HOST:
+            try:
+                request.get_host()
+            except DisallowedHost as problem:
+                return error_response(request, problem)
         response = self._get_response(request)
         if isinstance(response, HttpResponseNotAllowed):
             return _method_not_allowed(request, response)

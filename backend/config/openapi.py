@@ -99,7 +99,9 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     if "requestBody" in operation:
         statuses |= {413, 422}
     responses = operation["responses"]
-    responses.update({status: {"$ref": f"#/components/responses/Error{status}"} for status in statuses if status not in responses})
+    responses.update(
+        {status: {"$ref": f"#/components/responses/Error{status}"} for status in statuses if status not in responses}
+    )
     operation["responses"] = {str(status): responses[status] for status in sorted(responses)}
     if writes and not public:
         operation["parameters"] = [*operation["parameters"], {"$ref": "#/components/parameters/IdempotencyKey"}]

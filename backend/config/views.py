@@ -29,7 +29,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return error_response(
             request,
-            DomainError("migrations_missing", "The database is not migrated.", status=503, hint="Run manage.py migrate."),
+            DomainError(
+                "migrations_missing", "The database is not migrated.", status=503, hint="Run manage.py migrate."
+            ),
         )
     return JsonResponse({"status": "ok"})
 
@@ -52,9 +54,7 @@ def console(request: HttpRequest, path: str = "") -> HttpResponseBase:
     response = FileResponse(file.open("rb"), content_type=content_type)
     response["Last-Modified"] = http_date(file.stat().st_mtime)
     # The names of built assets hold a hash of their content; everything else must be asked for again.
-    response["Cache-Control"] = (
-        "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
-    )
+    response["Cache-Control"] = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
     return response
 
 

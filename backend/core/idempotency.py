@@ -108,7 +108,7 @@ def _remember(
 
 def _replay(record: IdempotencyRecord, owner: str) -> HttpResponse:
     sealed = Sealed(
-        ciphertext=record.ciphertext, wrapped_key=record.wrapped_key, master_key_id=record.master_key_id
+        ciphertext=bytes(record.ciphertext), wrapped_key=bytes(record.wrapped_key), master_key_id=record.master_key_id
     )
     answer = json.loads(unseal(master_key(), sealed, owner=owner, purpose=_PURPOSE))
     response = HttpResponse(answer["body"], status=record.status, content_type=answer["content_type"])

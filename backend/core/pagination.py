@@ -20,7 +20,7 @@ class PageQuery(Schema):
 
 
 def page(
-    rows: QuerySet[Any, dict[str, Any]], query: PageQuery, shape: Callable[[dict[str, Any]], dict[str, Any]]
+    rows: QuerySet[Any, Any], query: PageQuery, shape: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
     """One page of ``rows`` (a ``.values(...)`` that has ``id``), each put through ``shape``.
 

@@ -70,9 +70,7 @@ def test_an_existing_account_must_prove_its_password(tenant: Tenant, stranger: T
 
 def test_passwords_cannot_be_guessed_through_a_link(tenant: Tenant, stranger: Tenant):
     _, secret = invite(tenant, stranger.owner.email)
-    answers = [
-        ApiClient().post("/invitations/accept", {"secret": secret, "password": f"guess {n}"}) for n in range(11)
-    ]
+    answers = [ApiClient().post("/invitations/accept", {"secret": secret, "password": f"guess {n}"}) for n in range(11)]
     assert answers[-1].status_code == 429
     assert answers[-1]["Retry-After"] == "300"
 

@@ -1,4 +1,4 @@
-"""``manage.py bootstrap``: everything a migrated but empty installation needs before it can be used. Can be repeated."""
+"""``manage.py bootstrap``: everything that a migrated but empty installation needs. Can be repeated."""
 
 import json
 import os

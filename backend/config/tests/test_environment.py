@@ -1,0 +1,74 @@
+import base64
+from pathlib import Path
+
+import pytest
+
+from backend.config.environment import Env, read_environment
+
+
+@pytest.fixture
+def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    (tmp_path / "secret").write_text("s" * 40)
+    (tmp_path / "master").write_text(base64.b64encode(b"m" * 32).decode())
+    for name, value in {
+        "DATABASE_URL": "postgresql://me:p%40ss@db.example:5433/ringmaster?sslmode=require",
+        "REDIS_URL": "unix:///run/redis.sock",
+        "RINGMASTER_SECRET_KEY_FILE": str(tmp_path / "secret"),
+        "RINGMASTER_MASTER_KEY_FILE": str(tmp_path / "master"),
+        "RINGMASTER_PUBLIC_URL": "https://ringmaster.example/",
+        "RINGMASTER_ENROL_URL": "https://ringmaster.example:8444/enrol/v1",
+        "RINGMASTER_ALLOWED_HOSTS": "a.example, b.example",
+        "RINGMASTER_CONSOLE_DIR": "",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def test_it_reads_every_value_typed(good: pytest.MonkeyPatch):
+    env = read_environment()
+    assert env.ringmaster_allowed_hosts == ["a.example", "b.example"]
+    assert env.ringmaster_public_url == "https://ringmaster.example"
+    assert env.public_host == "ringmaster.example"
+    assert env.is_https is True
+    assert env.ringmaster_console_dir is None
+    assert env.broker_url == "redis+socket:///run/redis.sock"
+    assert env.master_key() == b"m" * 32
+
+
+def test_it_reads_the_database_url_in_both_forms(good: pytest.MonkeyPatch):
+    database = Env().database()
+    assert {k: database[k] for k in ("NAME", "HOST", "PORT", "USER", "PASSWORD")} == {
+        "NAME": "ringmaster",
+        "HOST": "db.example",
+        "PORT": "5433",
+        "USER": "me",
+        "PASSWORD": "p@ss",
+    }
+    assert database["OPTIONS"] == {"sslmode": "require", "connect_timeout": "5"}
+    good.setenv("DATABASE_URL", "postgresql:///ringmaster?host=/run/postgres&user=me")
+    database = Env().database()
+    assert (database["HOST"], database["USER"], database["PORT"]) == ("/run/postgres", "me", "")
+
+
+def test_only_the_api_pools_connections(good: pytest.MonkeyPatch):
+    assert "pool" not in Env().database()["OPTIONS"]  # type: ignore[operator]
+    good.setenv("RINGMASTER_DATABASE_POOL", "true")
+    assert "pool" in Env().database()["OPTIONS"]  # type: ignore[operator]
+
+
+def test_it_says_one_line_for_each_thing_that_is_wrong(good: pytest.MonkeyPatch, tmp_path: Path):
+    good.delenv("REDIS_URL")
+    good.setenv("DATABASE_URL", "mysql://x/y")
+    good.setenv("RINGMASTER_SECRET_KEY_FILE", str(tmp_path / "nowhere"))
+    (tmp_path / "master").write_text("too short")
+    with pytest.raises(SystemExit) as stop:
+        read_environment()
+    lines = str(stop.value.code).splitlines()
+    assert [line.split()[1] for line in lines] == [
+        "DATABASE_URL",
+        "REDIS_URL",
+        "RINGMASTER_SECRET_KEY_FILE",
+        "RINGMASTER_MASTER_KEY_FILE",
+    ]
+    assert lines[1] == "ringmaster: REDIS_URL is not set"
+    assert "openssl rand -base64 32" in lines[3]
