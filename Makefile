@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 UV := .cache/boot/bin/uv
-LAUNCHER := $(VENV) -m infra.local.launcher
+LAUNCHER := $(VENV) -m infra.local
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -12,10 +12,10 @@ help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install and build all that is needed to run, check and test
-	@$(PYTHON) -m infra.local.setup --for development
+	@$(PYTHON) -m infra.local setup --for development
 
 setup-run:
-	@$(PYTHON) -m infra.local.setup --for run
+	@$(PYTHON) -m infra.local setup --for run
 
 up: setup-run ## start the whole product here, order the cluster demo, say how to use it
 	@$(LAUNCHER) up
@@ -34,7 +34,7 @@ logs: ## follow the logs; P=api,worker chooses
 
 query: export RINGMASTER_QUERY = $(value Q)
 query: ## run CQL on the cluster demo: make query Q="SELECT …"
-	@$(VENV) -m infra.local.query "$$RINGMASTER_QUERY"
+	@$(VENV) -m infra.local query "$$RINGMASTER_QUERY"
 
 down: ## stop everything; data stays
 	@$(LAUNCHER) down
@@ -46,10 +46,10 @@ distclean: clean ## as clean, and remove what set-up installed and built
 	rm -rf .cache .venv frontend/node_modules frontend/dist e2e/node_modules
 
 test: ## run all tests; the last line adds them up. T="python agent" chooses
-	@$(VENV) -m infra.local.testing $(T)
+	@$(VENV) -m infra.local test $(T)
 
 lint: ## check style, types, imports, generated files and the compose file
-	@$(VENV) -m infra.local.linting
+	@$(VENV) -m infra.local lint
 
 format: ## put the sources into shape
 	@$(VENV) -m ruff check --fix --quiet .
@@ -58,14 +58,14 @@ format: ## put the sources into shape
 	@gofmt -l -w images/agent
 
 generate: ## make the committed files that are made from others
-	@$(VENV) -m infra.local.generating
+	@$(VENV) -m infra.local generate
 
 lock: ## pin Python's packages anew after pyproject.toml changed; U=name upgrades one
 	$(UV) pip compile --quiet pyproject.toml --universal --generate-hashes --no-header $(U:%=-P %) -o requirements.txt
 	$(UV) pip compile --quiet pyproject.toml --group dev --universal --generate-hashes --no-header $(U:%=-P %) -o requirements-dev.txt
 
 e2e: ## the tests in a real browser against the whole system
-	@$(VENV) -m infra.local.testing e2e
+	@$(VENV) -m infra.local test e2e
 
 bench: ## measure: make bench B=order_to_cql
 	@$(VENV) -m e2e.bench.$(B)

@@ -156,7 +156,3 @@ def _locks(root: Path) -> str:
         for name, version in delivered.items()
         if tested.get(name) != version
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -79,7 +79,3 @@ def table(names: Sequence[str], values: Sequence[Sequence[Any]]) -> str:
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     count = f"({len(values)} row{'' if len(values) == 1 else 's'})"
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:], count])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

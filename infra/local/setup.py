@@ -307,7 +307,3 @@ def _alone(cache: Path) -> Iterator[None]:
             print("another set-up of this checkout is at work; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def _go_is_new_enough(wanted: tuple[int, int]) -> bool:
 
 
 def _can_make_environments() -> bool:
-    probe = subprocess.run(["python3", "-c", "import venv, ensurepip"], capture_output=True, check=False)
+    probe = subprocess.run([sys.executable, "-c", "import venv, ensurepip"], capture_output=True, check=False)
     return probe.returncode == 0
 
 

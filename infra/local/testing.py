@@ -183,7 +183,3 @@ def _environment(place: Layout) -> dict[str, str]:
         "RINGMASTER_CACHE_DIR": str(place.engines),
         "RINGMASTER_AGENT_BINARY": str(place.agent),
     }
-
-
-if __name__ == "__main__":
-    sys.exit(main())
