@@ -15,7 +15,7 @@ from typing import Any
 from infra.local import api, machines, ports, programs, services, stamps
 from infra.local.layout import Layout
 from infra.local.programs import STORES, Installation
-from infra.local.supervision import Supervisor, configuration
+from infra.local.supervision import SupervisionError, Supervisor, configuration
 
 _READY_SECONDS = 60.0
 _STORES_SECONDS = 60.0
@@ -67,7 +67,12 @@ def start(place: Layout, *, say: Say, reloading: bool = False) -> Started:
         say("The code has changed since this was started: starting the control plane anew")
         stop(place, with_machines=False)
     installation = _installation(place, supervisor, _choose_ports(place, reloading=reloading), reloading=reloading)
-    _start_all(installation, supervisor, say)
+    try:
+        _start_all(installation, supervisor, say)
+    except (StartError, services.ServiceError, SupervisionError, machines.MachinesError):
+        # Half a control plane helps nobody; the logs stay.
+        stop(place, with_machines=False)
+        raise
     _write_state(place, code, installation.ports)
     return Started(installation, fresh=True)
 
