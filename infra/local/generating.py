@@ -60,16 +60,19 @@ def generate(place: Layout) -> None:
         "DJANGO_SETTINGS_MODULE": "backend.config.offline_settings",
     }
     for generator in generators(place):
-        result = subprocess.run(
-            generator.command,
-            cwd=generator.cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        try:
+            result = subprocess.run(
+                generator.command,
+                cwd=generator.cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise GenerateError(f"{generator.name}: {error.filename} is missing: run `make setup`") from error
         if result.returncode != 0:
             raise GenerateError(f"{generator.name}: {' '.join(generator.command)}\n{result.stdout.strip()}")
 
