@@ -6,3 +6,9 @@ class ConfigConfig(AppConfig):
 
     name = "backend.config"
     label = "config"
+
+    def ready(self) -> None:
+        """Whoever rings the doorbell (operations/actions.py) uses Celery's default application: this one."""
+        from backend.config.celery import app  # here, because it reads the settings
+
+        app.set_default()

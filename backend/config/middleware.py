@@ -59,6 +59,8 @@ class RequestEdge:
             response = self._answer(request)
             for name, value in self._headers.items():
                 response.headers.setdefault(name, value)
+            if request.path.startswith("/api/"):
+                response.headers.setdefault("Cache-Control", "no-store")
             response.headers["X-Request-Id"] = request_id
             if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
                 response.headers["Content-Length"] = str(len(response.content))

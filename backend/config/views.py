@@ -8,8 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
@@ -37,7 +36,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def console(request: HttpRequest, path: str = "") -> HttpResponseBase:
+def console(request: HttpRequest, path: str = "") -> HttpResponse:
     """A file of the built console, or its index page: the console's router knows its own addresses."""
     folder: Path | None = settings.ENV.ringmaster_console_dir
     if folder is None:
@@ -51,7 +50,7 @@ def console(request: HttpRequest, path: str = "") -> HttpResponseBase:
         if not file.is_file():
             raise Http404
     content_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    response = FileResponse(file.open("rb"), content_type=content_type)
+    response = HttpResponse(file.read_bytes(), content_type=content_type)
     response["Last-Modified"] = http_date(file.stat().st_mtime)
     # The names of built assets hold a hash of their content; everything else must be asked for again.
     response["Cache-Control"] = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"

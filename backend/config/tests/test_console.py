@@ -30,7 +30,7 @@ def console(db, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Console:
 def test_its_own_addresses_all_get_the_index_page(console: Console, path: str):
     answer = console.get(path)
     assert answer.status_code == 200
-    assert b"".join(answer.streaming_content) == b"<html>console</html>"
+    assert answer.content == b"<html>console</html>"
     assert answer["Content-Type"] == "text/html"
     assert answer["Cache-Control"] == "no-cache"
 
