@@ -15,3 +15,11 @@ def register(code: OperationCode) -> None:
 def find(kind: str) -> OperationCode | None:
     """The code of a kind; None when this release does not know it (a newer one planned it)."""
     return _CODES.get(kind)
+
+
+def register_all() -> None:
+    """Make every kind of this release known. Workers call it once; the runner's own tests need none of them."""
+    from provisioner.operations import create_cluster, delete_cluster
+
+    for code in (create_cluster.CODE, delete_cluster.CODE):
+        register(code)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from django.db.models.functions import Now
+
 from backend.accounts.models import Organisation
 from backend.operations.models import Operation, OperationStep
-from django.db.models.functions import Now
+from backend.operations.states import OPEN
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
 
 KIND = "test"
@@ -63,3 +65,8 @@ def code(
 
 def done(context: StepContext) -> Outcome:
     return Done()
+
+
+def ask(operation_id: str, what: str) -> None:
+    """A person asks to cancel or to retry, if it is still open: what backend.operations.actions writes."""
+    Operation.objects.filter(id=operation_id, state__in=OPEN).update(**{f"{what}_requested_at": Now(), "due_at": Now()})

@@ -17,7 +17,7 @@ from provisioner import runner
 from provisioner.operations.base import Blocked, Done, Outcome, StepCode, StepContext, Wait
 from provisioner.providers.base import OutOfCapacity
 from provisioner.runner import Ending, Limits
-from provisioner.tests.plans import code, done, start
+from provisioner.tests.plans import ask, code, done, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,11 +30,6 @@ def make_due(operation: Operation) -> None:
     """As if the time until it is due had passed."""
     Operation.objects.filter(id=operation.id, due_at__isnull=False).update(due_at=Now())
     OperationStep.objects.filter(operation=operation, due_at__isnull=False).update(due_at=Now())
-
-
-def ask(operation: Operation, what: str) -> None:
-    """A person asks to cancel or to retry."""
-    Operation.objects.filter(id=operation.id).update(**{f"{what}_requested_at": Now(), "due_at": Now()})
 
 
 def test_it_runs_every_step_in_order_within_one_lease() -> None:
@@ -314,7 +309,7 @@ def test_blocked_waits_for_a_person_who_retries() -> None:
     assert operation.due_at is None
     assert (operation.reason_code, operation.reason_hint) == ("no-image", "Bake it, then retry.")
     assert runner.run(operation.id, find_code=codes).ending is Ending.NOT_DUE
-    ask(operation, "retry")
+    ask(operation.id, "retry")
     assert runner.run(operation.id, find_code=codes).ending is Ending.SUCCEEDED
 
 
@@ -346,7 +341,7 @@ def test_cancel_is_seen_between_steps_and_undoes_in_reverse() -> None:
     def do(context: StepContext) -> Outcome:
         order.append(f"do {context.step.name}")
         if context.step.name == "b":
-            ask(context.operation, "cancel")
+            ask(context.operation.id, "cancel")
         return Done()
 
     def undo(context: StepContext) -> Outcome:
@@ -378,14 +373,14 @@ def test_cancel_undoes_the_half_done_step_too() -> None:
     operation = start(["half"], ["never"])
     codes = code({"half": StepCode(do=half, undo=undo), "never": StepCode(do=done, undo=undo)})
     runner.run(operation.id, find_code=codes)
-    ask(operation, "cancel")
+    ask(operation.id, "cancel")
     assert runner.run(operation.id, find_code=codes).ending is Ending.CANCELLED
     assert order == ["half"]
 
 
 def test_cancel_before_the_first_step_touches_nothing() -> None:
     operation = start(["a"])
-    ask(operation, "cancel")
+    ask(operation.id, "cancel")
     assert runner.run(operation.id, find_code=code({})).ending is Ending.CANCELLED
     assert states(operation) == [StepState.SKIPPED]
 
@@ -402,13 +397,13 @@ def test_undo_waits_fails_blocks_and_is_retried_like_any_step() -> None:
     operation = start(["a"], ["b"])
     codes = code({"a": StepCode(do=done, undo=undo), "b": lambda context: Wait(9, "b")})
     runner.run(operation.id, find_code=codes)
-    ask(operation, "cancel")
+    ask(operation.id, "cancel")
     endings = []
     for _ in range(3):
         endings.append(runner.run(operation.id, find_code=codes).ending)
         make_due(operation)
     assert endings == [Ending.HANDED_BACK, Ending.HANDED_BACK, Ending.BLOCKED]
-    ask(operation, "retry")
+    ask(operation.id, "retry")
     assert runner.run(operation.id, find_code=codes).ending is Ending.CANCELLED
 
 
@@ -422,7 +417,7 @@ def test_undo_runs_side_by_side_within_a_group() -> None:
     operation = start(["a@1", "a@2"], ["b"])
     codes = code({"a": StepCode(do=done, undo=undo), "b": lambda context: Wait(9, "b")})
     runner.run(operation.id, find_code=codes)
-    ask(operation, "cancel")
+    ask(operation.id, "cancel")
     assert runner.run(operation.id, find_code=codes).ending is Ending.CANCELLED
 
 
@@ -431,7 +426,7 @@ def test_a_cancel_past_the_point_of_no_return_is_refused_and_said_so() -> None:
     looks = iter([Wait(5, "b"), Done()])
     codes = code({"a": done, "b": lambda context: next(looks), "c": done})
     runner.run(operation.id, find_code=codes)
-    ask(operation, "cancel")
+    ask(operation.id, "cancel")
     assert runner.run(operation.id, find_code=codes).ending is Ending.HANDED_BACK
     operation.refresh_from_db()
     assert operation.cancel_requested_at is None
@@ -444,7 +439,7 @@ def test_cancel_after_the_last_step_still_undoes() -> None:
     undone: list[str] = []
 
     def last(context: StepContext) -> Outcome:
-        ask(context.operation, "cancel")
+        ask(context.operation.id, "cancel")
         return Done()
 
     def undo(context: StepContext) -> Outcome:
@@ -458,7 +453,7 @@ def test_cancel_after_the_last_step_still_undoes() -> None:
 
 def test_a_request_made_while_it_works_shortens_the_wait() -> None:
     def ask_and_wait(context: StepContext) -> Outcome:
-        ask(context.operation, "retry")
+        ask(context.operation.id, "retry")
         return Wait(30, "something slow")
 
     operation = start(["a"])
@@ -515,7 +510,7 @@ def test_an_operation_that_kills_every_worker_is_parked_until_a_person_decides()
     assert runner.run(operation.id, find_code=code({"deadly": deadly})).ending is Ending.BLOCKED
     operation.refresh_from_db()
     assert operation.reason_code == "worker-dies"
-    ask(operation, "retry")
+    ask(operation.id, "retry")
     assert runner.run(operation.id, find_code=code({"deadly": done})).ending is Ending.SUCCEEDED
 
 

@@ -1,0 +1,73 @@
+"""What a worker does when a message comes in. Every task may come twice, late or never."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from celery import shared_task
+from django.db import close_old_connections
+from kombu.exceptions import OperationalError
+
+from provisioner import runner, sweep
+from provisioner.operations import registry
+from provisioner.worker import OPERATIONS_QUEUE, app
+
+log = structlog.get_logger(__name__)
+
+# Longer ones are left to the sweep: a countdown is a message in some worker's memory.
+LONGEST_COUNTDOWN = 5.0
+RECONCILE_LIMIT = 30  # seconds; a run plans for far less
+
+registry.register_all()
+
+
+@contextmanager
+def dead_within(seconds: float) -> Iterator[None]:
+    """The kernel ends this process unless the block is left in time.
+
+    Celery's hard limit needs a living parent; this one does not. And a process that was frozen (SIGSTOP, a paused
+    container) and wakes when its lease is long gone dies before it runs another line.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@shared_task(name="provisioner.run_operation", time_limit=runner.LIMITS.hard_limit)
+def run_operation(operation_id: str) -> None:
+    """Take an operation some steps further and ring again when it will be due soon."""
+    with dead_within(runner.LIMITS.alarm):
+        close_old_connections()
+        result = runner.run(operation_id)
+        if result.again_in is not None and result.again_in <= LONGEST_COUNTDOWN:
+            nudge(operation_id, countdown=result.again_in)
+
+
+@shared_task(name="provisioner.sweep", time_limit=10)
+def nudge_due_operations() -> None:
+    """Nudge what is due and was not nudged lately."""
+    close_old_connections()
+    with app.pool.acquire(block=True) as connection:
+        backlog: int = connection.default_channel.client.llen(OPERATIONS_QUEUE)
+    for operation_id in sweep.mark_nudged(backlog=backlog):
+        if not nudge(operation_id):
+            break
+
+
+@shared_task(name="provisioner.ping")
+def ping() -> None:
+    """Only its arrival matters (provisioner/watchdog.py)."""
+
+
+def nudge(operation_id: str, *, countdown: float = 0.0) -> bool:
+    """Ring for an operation. False: the broker is away; the row stays due and the sweep rings later."""
+    try:
+        run_operation.apply_async((operation_id,), countdown=countdown or None, retry=False)
+    except OperationalError as error:
+        log.warning("nudge not sent", operation_id=operation_id, error=str(error))
+        return False
+    return True

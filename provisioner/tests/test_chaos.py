@@ -1,0 +1,65 @@
+"""Many operations under fire: workers shot and frozen, messages lost and doubled, Redis and Postgres restarted.
+
+RINGMASTER_CHAOS_OPERATIONS and RINGMASTER_CHAOS_SECONDS make it bigger; RINGMASTER_CHAOS_SEED replays a campaign.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.chaos
+
+OPERATIONS = int(os.environ.get("RINGMASTER_CHAOS_OPERATIONS", "100"))
+SECONDS = float(os.environ.get("RINGMASTER_CHAOS_SECONDS", "75"))
+SEED = os.environ.get("RINGMASTER_CHAOS_SEED")
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    """What a campaign found. A process of its own, as it aims Django at a Postgres of its own."""
+    command = [sys.executable, "-m", "provisioner.tests.chaos_campaign", f"--operations={OPERATIONS}"]
+    command += [f"--seconds={SECONDS}", *([f"--seed={SEED}"] if SEED else [])]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO_")}
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS + 120
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    sys.stdout.write(f"chaos: {json.dumps(found)}\n")
+    return found
+
+
+def test_every_operation_finishes(report: dict[str, Any]) -> None:
+    assert report["unfinished"] == []
+    assert sum(report["endings"].values()) == OPERATIONS
+
+
+def test_both_ends_were_reached(report: dict[str, Any]) -> None:
+    assert set(report["endings"]) == {"succeeded", "cancelled"}
+
+
+def test_every_kind_of_fault_struck(report: dict[str, Any]) -> None:
+    assert len(report["faults"]) == 10
+
+
+def test_no_step_is_recorded_twice(report: dict[str, Any]) -> None:
+    assert report["recorded_twice"] == []
+
+
+def test_no_two_workers_have_an_operation_at_once(report: dict[str, Any]) -> None:
+    assert report["overlaps"] == []
+    assert report["leases_left"] == 0
+
+
+def test_nothing_is_made_twice_leaked_or_missing(report: dict[str, Any]) -> None:
+    assert report["made_twice"] == []
+    assert report["leaked"] == []
+    assert report["missing"] == []
+
+
+def test_no_worker_goes_deaf(report: dict[str, Any]) -> None:
+    assert report["deaf_workers"] == 0

@@ -1,0 +1,98 @@
+"""The Celery application of workers and beat. Messages are nudges; nothing here is true, the rows are.
+
+    celery -A provisioner.worker worker --pool=prefork --without-gossip --without-mingle --without-heartbeat
+    celery -A provisioner.worker beat --schedule=<run folder>/beat --pidfile=
+
+Prefork, as only a process of its own can be killed at the hard time limit. Tasks are in provisioner/tasks.py.
+"""
+
+import logging
+import os
+from typing import Any
+
+from celery import Celery, signals
+from celery.app.amqp import AMQP
+from django.conf import settings
+from kombu import Connection, Queue
+
+from backend.config import logs
+from backend.config.celery import celery_settings
+from provisioner.watchdog import Watchdog
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "backend.config.settings")
+
+OPERATIONS_QUEUE = "ringmaster"
+# What beat sends does not wait behind a backlog of nudges: the worker takes from its queues in turn.
+BEAT_QUEUE = "ringmaster.beat"
+
+
+
+class _Connection(Connection):
+    """Looks for an absent broker every second; the library would soon do so every half minute only."""
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Connection:
+        return super().ensure_connection(*args, **options, interval_start=1, interval_step=0, interval_max=1)
+
+
+class _Amqp(AMQP):
+    Connection = _Connection
+
+
+app = Celery("provisioner", amqp=_Amqp, include=["provisioner.tasks"])
+app.conf.update(celery_settings(settings.ENV.broker_url))
+app.conf.update(
+    task_queues=[Queue(name, routing_key=name) for name in (OPERATIONS_QUEUE, BEAT_QUEUE)],
+    task_routes={
+        "provisioner.sweep": {"queue": BEAT_QUEUE},
+        "provisioner.reconcile_*": {"queue": BEAT_QUEUE},
+    },
+    # A nudge is used up when it is taken; what it was about is in the row.
+    task_acks_late=False,
+    worker_enable_prefetch_count_reduction=False,
+    worker_hijack_root_logger=False,
+    # A slow machine may need long to fork while it starts everything else.
+    worker_proc_alive_timeout=30,
+    # Otherwise Celery's Django part would connect anew for every task. Broken connections go in tasks.py.
+    CELERY_DB_REUSE_MAX=10_000,
+    beat_schedule={
+        # What beat could not deliver in time is dropped, so that nothing piles up while all workers are away.
+        "sweep": {"task": "provisioner.sweep", "schedule": 1.0, "options": {"expires": 2}},
+        "health": {"task": "provisioner.reconcile_health", "schedule": 3.0, "options": {"expires": 3}},
+        "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
+        "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
+    },
+    # How late beat may notice that something is due, in seconds.
+    beat_max_loop_interval=1,
+)
+
+watchdog = Watchdog(app)
+
+
+@signals.setup_logging.connect
+def _set_up_logging(**_: Any) -> None:
+    logs.configure(settings.LOGGING)
+    # Two lines for every message, many a second; what matters is logged by the runner, with fields.
+    for name in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@signals.celeryd_after_setup.connect
+def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
+    watchdog.queue = f"ringmaster.{sender}"
+    instance.app.amqp.queues.select_add(watchdog.queue)
+
+
+@signals.task_received.connect
+def _heard(request: Any, **_: Any) -> None:
+    if request.name == watchdog.task_name:
+        watchdog.heard()
+
+
+@signals.worker_ready.connect
+def _watch(**_: Any) -> None:
+    watchdog.start()
+
+
+@signals.worker_shutting_down.connect
+def _stop_watching(**_: Any) -> None:
+    watchdog.stop()
