@@ -18,6 +18,7 @@ from backend.audit.api import router as audit
 from backend.config.openapi import DESCRIPTION, complete
 from backend.core import idempotency
 from backend.core.errors import error_response
+from backend.operations.api import router as operations
 
 Run = Callable[..., HttpResponseBase]
 
@@ -83,3 +84,4 @@ for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja 
 api.add_decorator(answered_once, mode="view")
 api.add_router("", accounts)
 api.add_router("", audit)
+api.add_router("", operations)
