@@ -13,6 +13,10 @@ class AgentUnreachable(AgentError):
     """No answer: the machine, the agent or the way to it is down. Trying again later is right."""
 
 
+class AgentNotTrusted(AgentUnreachable):
+    """Something answers, but it cannot show this node's certificate, or it does not accept ours."""
+
+
 class AgentRefused(AgentError):
     """The agent answered with an error. `code` is stable (docs/agent-api.md)."""
 

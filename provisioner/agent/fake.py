@@ -1,0 +1,449 @@
+"""Agents without machines, for tests: they answer as `AgentClient` promises, at once, and fail on demand.
+
+State is in one SQLite file, so that several worker processes see the same nodes. A node exists from the first call on;
+whether its machine has power is asked of the test (`powered`), which usually asks the fake provider. Simulated are the
+consequences that operations depend on: an engine starts only when installed and configured, roles are the ring's and
+not a node's, and a proof needs every member up and the right password.
+"""
+
+import hashlib
+import json
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+from provisioner.agent.base import AgentRefused, AgentUnreachable, Job, Peer, RingStatus, Status
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS fault (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL,
+  draws INTEGER NOT NULL DEFAULT 0, strikes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, node_id TEXT NOT NULL, effect TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentFault:
+    """One fault to come. `call`, `node` and `job_kind` are patterns; `times` None: until it is removed.
+
+    unreachable: nothing has happened. reply-lost: it took effect. refused: AgentRefused, nothing has happened.
+    job-failed: the job is there, and has failed.
+    """
+
+    name: Literal["unreachable", "reply-lost", "refused", "job-failed"]
+    call: str = "*"
+    node: str = "*"
+    job_kind: str = "*"
+    times: int | None = None
+    probability: float = 1.0
+
+    def matches(self, call: str, node: str, job_kind: str) -> bool:
+        return fnmatchcase(call, self.call) and fnmatchcase(node, self.node) and fnmatchcase(job_kind, self.job_kind)
+
+
+@dataclass
+class _Node:
+    """A node's side of the world."""
+
+    node_id: str
+    agent_address: str
+    config: dict[str, Any] | None = None
+    installed: str = ""
+    engine_running: bool = False
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    certificate_number: int = 1
+
+    @property
+    def address(self) -> str:
+        return self.agent_address.rpartition(":")[0]
+
+
+@dataclass
+class _Ring:
+    """What all nodes of a cluster share: its roles with a hash of each password."""
+
+    roles: dict[str, str] = field(default_factory=lambda: {"cassandra": "cassandra"})
+    control_username: str = ""
+
+
+@dataclass(frozen=True)
+class AgentEffect:
+    """Something that really happened on a node: configured, or the kind of a job that did its work."""
+
+    node_id: str
+    effect: str
+
+
+class FakeAgents:
+    """All nodes. `looks`: how many looks at a job of a kind find it still running, so that a test can see it wait."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        powered: Callable[[str], bool] = lambda _: True,
+        looks: Mapping[str, int] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._path = path
+        self._powered = powered
+        self._looks = dict(looks or {})
+        self._seed = seed
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connection() as database:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.executescript(_SCHEMA)
+
+    def client(self, *, node_id: str, address: str) -> "FakeAgentClient":
+        """The agent of a node; `address` is its host:port."""
+        return FakeAgentClient(self, node_id, address)
+
+    def inject(self, fault: AgentFault) -> None:
+        with self._transaction() as database:
+            database.execute("INSERT INTO fault (body) VALUES (?)", (json.dumps(asdict(fault)),))
+
+    def end_faults(self) -> None:
+        with self._transaction() as database:
+            database.execute("DELETE FROM fault")
+
+    def kill_engine(self, node_id: str) -> None:
+        """The engine's process dies; the agent stays."""
+        with self._transaction() as database:
+            node = _Node(**_load(database, f"node {node_id}"))
+            node.engine_running = False
+            _store(database, f"node {node_id}", node)
+
+    def roles(self, cluster_name: str) -> frozenset[str]:
+        with self._connection() as database:
+            return frozenset(_ring(database, cluster_name).roles)
+
+    def history(self) -> list[AgentEffect]:
+        with self._connection() as database:
+            rows = database.execute("SELECT node_id, effect FROM history ORDER BY id").fetchall()
+        return [AgentEffect(*row) for row in rows]
+
+    @contextmanager
+    def call(self, call: str, *, node_id: str, address: str, job_kind: str = "") -> Iterator["FakeCall"]:
+        """One call to one agent, in one transaction, with its faults."""
+        if not self._powered(address):
+            raise AgentUnreachable(f"{address} does not answer")
+        struck = self._draw(call, node_id, job_kind)
+        if "unreachable" in struck:
+            raise AgentUnreachable(f"{address} does not answer (injected)")
+        if "refused" in struck:
+            raise AgentRefused("injected", f"{call} is refused")
+        with self._transaction() as database:
+            stored = _find(database, f"node {node_id}")
+            node = _Node(**stored) if stored else _Node(node_id=node_id, agent_address=address)
+            yield FakeCall(
+                database=database,
+                node=node,
+                powered=self._powered,
+                looks=self._looks,
+                fail_job="job-failed" in struck,
+            )
+            _store(database, f"node {node_id}", node)
+        if "reply-lost" in struck:
+            raise AgentUnreachable(f"the answer of {address} was lost (injected)")
+
+    def _draw(self, call: str, node_id: str, job_kind: str) -> frozenset[str]:
+        with self._connection() as database:
+            if database.execute("SELECT 1 FROM fault LIMIT 1").fetchone() is None:
+                return frozenset()
+        struck = set()
+        with self._transaction() as database:
+            for row in database.execute("SELECT * FROM fault ORDER BY id").fetchall():
+                fault = AgentFault(**json.loads(row["body"]))
+                over = fault.times is not None and row["strikes"] >= fault.times
+                if over or not fault.matches(call, node_id, job_kind):
+                    continue
+                digest = hashlib.sha256(f"{self._seed}/{row['id']}/{row['draws']}".encode()).digest()
+                hit = int.from_bytes(digest[:8], "big") / 2**64 < fault.probability
+                database.execute(
+                    "UPDATE fault SET draws = draws + 1, strikes = strikes + ? WHERE id = ?", (int(hit), row["id"])
+                )
+                if hit:
+                    struck.add(fault.name)
+        return frozenset(struck)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        # A connection per use: it may not be carried over a fork or between threads.
+        database = sqlite3.connect(self._path, timeout=10, isolation_level=None)
+        try:
+            database.row_factory = sqlite3.Row
+            database.execute("PRAGMA synchronous=OFF")
+            yield database
+        finally:
+            database.close()
+
+
+@dataclass(kw_only=True)
+class FakeCall:
+    """One node during one call."""
+
+    database: sqlite3.Connection
+    node: _Node
+    powered: Callable[[str], bool]
+    looks: dict[str, int]
+    fail_job: bool
+
+    def effect(self, effect: str) -> None:
+        self.database.execute("INSERT INTO history (node_id, effect) VALUES (?, ?)", (self.node.node_id, effect))
+
+    def look(self, name: str) -> Job:
+        """The job as it is now. Each look brings it nearer to its end; at the end it does its work."""
+        stored = self.node.jobs.get(name)
+        if stored is None:
+            raise AgentRefused("not-found", f"there is no job {name}")
+        if stored["state"] == "running":
+            stored["looks"] += 1
+            needed = self.looks.get(stored["kind"], 0)
+            if stored["looks"] > needed:
+                self._finish(stored)
+            else:
+                stored["progress"] = stored["looks"] / (needed + 1)
+        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters")}
+        return Job(name=name, **shown)
+
+    def _finish(self, job: dict[str, Any]) -> None:
+        try:
+            if self.fail_job:
+                raise AgentRefused("injected", f"{job['kind']} failed")
+            job["result"] = self._work(job["kind"], job["parameters"])
+        except AgentRefused as error:
+            job.update(state="failed", error_code=error.code, error_message=error.message)
+        else:
+            job.update(state="succeeded", progress=1.0)
+            self.effect(job["kind"])
+
+    def _work(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        match kind:
+            case "install":
+                self.node.installed = str(parameters["version"])
+                return {"version": self.node.installed}
+            case "start":
+                return self._start()
+            case "stop" | "drain":
+                self.node.engine_running = False
+                return {}
+            case "secure":
+                return self._secure(parameters)
+            case "rotate-password":
+                return self._rotate(parameters)
+            case "prove":
+                return self._prove(parameters)
+            case "describe-ring":
+                return asdict(self._described())
+            case _:
+                raise AgentRefused("unknown-kind", f"there is no job of kind {kind}")
+
+    def _start(self) -> dict[str, Any]:
+        if self.node.config is None:
+            raise AgentRefused("not-configured", "there is no configuration yet")
+        if not self.node.installed:
+            raise AgentRefused("not-installed", "the engine is not installed")
+        self.node.engine_running = True
+        return {}
+
+    def _secure(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        ring.roles = {
+            parameters["admin_username"]: parameters["admin_password_hash"],
+            parameters["control_username"]: _digest(parameters["control_password"]),
+        }
+        ring.control_username = parameters["control_username"]
+        _store(self.database, self._ring_id(), ring)
+        return {}
+
+    def _rotate(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        self._check_password(ring, parameters)
+        if parameters["username"] not in ring.roles:
+            raise AgentRefused("unknown-role", f"there is no role {parameters['username']}")
+        ring.roles[parameters["username"]] = parameters["password_hash"]
+        _store(self.database, self._ring_id(), ring)
+        return {}
+
+    def _prove(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        self._check_password(ring, parameters)
+        up = {member.address for member in self._members() if self._up(member)}
+        if missing := sorted(set(parameters["members"]) - up):
+            raise AgentRefused("ring-incomplete", f"{', '.join(missing)} is not seen")
+        return asdict(self._described())
+
+    def _check_password(self, ring: _Ring, parameters: dict[str, Any]) -> None:
+        if ring.roles.get(parameters["control_username"]) != _digest(parameters["control_password"]):
+            raise AgentRefused("bad-credentials", "the control role's password is wrong")
+
+    def _ring_up(self) -> _Ring:
+        if not self.node.engine_running:
+            raise AgentRefused("engine-not-running", "the engine does not run")
+        return _ring(self.database, self._cluster_name())
+
+    def described_or_none(self) -> RingStatus | None:
+        """What status shows of the ring: nothing before the agent knows the control role."""
+        if not self.node.engine_running or not _ring(self.database, self._cluster_name()).control_username:
+            return None
+        return self._described()
+
+    def _described(self) -> RingStatus:
+        config = self.node.config or {}
+        schema = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"schema of {self._cluster_name()}"))
+        peers = tuple(
+            Peer(
+                address=member.address,
+                host_id=_host_id(member),
+                datacenter=str((member.config or {}).get("datacenter", "")),
+                rack=str((member.config or {}).get("rack", "")),
+                schema_version=schema,
+                up=self._up(member),
+            )
+            for member in self._members()
+            if member.node_id != self.node.node_id
+        )
+        return RingStatus(
+            host_id=_host_id(self.node),
+            datacenter=str(config.get("datacenter", "")),
+            rack=str(config.get("rack", "")),
+            schema_version=schema,
+            tokens=tuple(int(token) for token in config.get("initial_tokens", ())),
+            peers=peers,
+        )
+
+    def _members(self) -> list[_Node]:
+        """The nodes that were configured for the same ring, this one as it is in this call."""
+        rows = self.database.execute("SELECT body FROM document WHERE id LIKE 'node %' ORDER BY id").fetchall()
+        others = [node for row in rows if (node := _Node(**json.loads(row["body"]))).node_id != self.node.node_id]
+        same = [node for node in others if node.config and node.config["cluster_name"] == self._cluster_name()]
+        return [self.node, *same]
+
+    def _up(self, member: _Node) -> bool:
+        return member.engine_running and self.powered(member.agent_address)
+
+    def _cluster_name(self) -> str:
+        return str((self.node.config or {}).get("cluster_name", ""))
+
+    def _ring_id(self) -> str:
+        return f"ring {self._cluster_name()}"
+
+
+@dataclass(frozen=True)
+class FakeAgentClient:
+    """One node's agent: an `AgentClient`."""
+
+    agents: FakeAgents
+    node_id: str
+    address: str
+
+    def status(self) -> Status:
+        with self._call("status") as call:
+            node = call.node
+            states = {True: "running", False: "stopped" if node.installed else "absent"}
+            return Status(
+                node_id=node.node_id,
+                agent_version="fake",
+                engine_state=states[node.engine_running],
+                engine_version=node.installed,
+                cql_ready=node.engine_running,
+                restarts=0,
+                last_error="",
+                ring=call.described_or_none(),
+            )
+
+    def put_config(self, document: Mapping[str, Any]) -> None:
+        with self._call("put_config") as call:
+            # As it would be on the wire: what JSON cannot carry fails here too.
+            config = json.loads(json.dumps(document))
+            if call.node.config != config:
+                call.node.config = config
+                call.effect("configured")
+
+    def ensure_job(self, name: str, kind: str, parameters: Mapping[str, Any], *, wait_seconds: float = 0) -> Job:
+        with self._call("ensure_job", job_kind=kind) as call:
+            stored = call.node.jobs.get(name)
+            if stored is None or stored["state"] == "failed":
+                call.node.jobs[name] = {
+                    "kind": kind,
+                    "state": "running",
+                    "progress": 0.0,
+                    "message": "",
+                    "error_code": "",
+                    "error_message": "",
+                    "result": {},
+                    "looks": 0,
+                    "parameters": json.loads(json.dumps(parameters)),
+                }
+            return call.look(name)
+
+    def job(self, name: str, *, wait_seconds: float = 0) -> Job:
+        with self._call("job") as call:
+            return call.look(name)
+
+    def delete_job(self, name: str) -> None:
+        with self._call("delete_job") as call:
+            call.node.jobs.pop(name, None)
+
+    def certificate(self) -> str:
+        with self._call("certificate") as call:
+            return f"certificate {call.node.certificate_number} of {self.node_id}"
+
+    def request_certificate(self) -> str:
+        with self._call("request_certificate") as call:
+            return f"request {call.node.certificate_number + 1} of {self.node_id}"
+
+    def put_certificate(self, certificate_pem: str) -> None:
+        with self._call("put_certificate") as call:
+            call.node.certificate_number += 1
+            call.effect("certificate")
+
+    @contextmanager
+    def _call(self, call: str, *, job_kind: str = "") -> Iterator[FakeCall]:
+        with self.agents.call(call, node_id=self.node_id, address=self.address, job_kind=job_kind) as running:
+            yield running
+
+
+def _find(database: sqlite3.Connection, identifier: str) -> dict[str, Any] | None:
+    row = database.execute("SELECT body FROM document WHERE id = ?", (identifier,)).fetchone()
+    body: dict[str, Any] | None = None if row is None else json.loads(row["body"])
+    return body
+
+
+def _load(database: sqlite3.Connection, identifier: str) -> dict[str, Any]:
+    body = _find(database, identifier)
+    if body is None:
+        raise LookupError(f"nobody has spoken to {identifier} yet")
+    return body
+
+
+def _store(database: sqlite3.Connection, identifier: str, thing: _Node | _Ring) -> None:
+    database.execute("INSERT OR REPLACE INTO document VALUES (?, ?)", (identifier, json.dumps(asdict(thing))))
+
+
+def _ring(database: sqlite3.Connection, cluster_name: str) -> _Ring:
+    return _Ring(**(_find(database, f"ring {cluster_name}") or {}))
+
+
+def _host_id(node: _Node) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, node.node_id))
+
+
+def _digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
