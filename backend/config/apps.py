@@ -8,7 +8,9 @@ class ConfigConfig(AppConfig):
     label = "config"
 
     def ready(self) -> None:
-        """Whoever rings the doorbell (operations/actions.py) uses Celery's default application: this one."""
-        from backend.config.celery import app  # here, because it reads the settings
+        """Operations ring the workers with Celery's default application, from every thread: this one."""
+        from django.conf import settings
 
-        app.set_default()
+        from backend.config.celery import make_producer
+
+        make_producer(settings.ENV.broker_url).set_default()

@@ -1,14 +1,12 @@
 """Celery as the backend sees it: a doorbell that is rung after a commit. The rows are the truth, never the message.
 
-The worker's own application is made in provisioner/worker.py from the same settings.
+Every Django process makes the producer its default application (apps.py). The worker's own application is made in
+provisioner/worker.py from the same settings.
 """
 
-import os
 from typing import Any
 
 from celery import Celery
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "backend.config.settings")
 
 
 def celery_settings(broker_url: str) -> dict[str, Any]:
@@ -37,21 +35,12 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
 
 def make_producer(broker_url: str) -> Celery:
     """An application that only sends. Without a broker it gives up within a second instead of holding the request."""
-    app = Celery("ringmaster")
-    app.conf.update(celery_settings(broker_url))
-    app.conf.update(
+    producer = Celery("ringmaster", set_as_current=False)  # a worker has an application of its own
+    producer.conf.update(celery_settings(broker_url))
+    producer.conf.update(
         broker_transport_options={"socket_timeout": 1, "socket_connect_timeout": 1, "max_retries": 0},
         broker_connection_timeout=1,
         task_publish_retry=False,
         broker_pool_limit=4,
     )
-    return app
-
-
-def _broker_url() -> str:
-    from django.conf import settings  # not at import time: settings import nothing of ours, we need them configured
-
-    return str(settings.ENV.broker_url)
-
-
-app = make_producer(_broker_url())
+    return producer

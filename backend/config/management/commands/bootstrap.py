@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from backend.accounts.actions import FirstOwner, ensure_first_owner
 from backend.catalog import actions as catalog
-from backend.clusters.actions import ensure_control_plane_pki
+from backend.clusters.authorities import ensure_control_plane_pki
 
 
 class Command(BaseCommand):
