@@ -41,9 +41,7 @@ class Cluster(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["organisation", "-id"], condition=models.Q(deleted_at=None), name="cluster_list"
-            ),
+            models.Index(fields=["organisation", "-id"], condition=models.Q(deleted_at=None), name="cluster_list"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,359 @@
+"""Every change to clusters and nodes: what people order, and what the provisioner finds out.
+
+People's actions are one transaction with operation and audit record. The provisioner's are single conditional updates,
+so that repeating one, or coming late with one, changes nothing.
+"""
+
+import secrets
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Coalesce, Now
+
+from backend.accounts.queries import Identity, require
+from backend.accounts.states import Permission
+from backend.audit import actions as audit
+from backend.catalog.models import Region
+from backend.clusters import authorities, ordering, pki, plans, tokens, vault
+from backend.clusters.models import Cluster, Node, NodeEnrolment
+from backend.clusters.ordering import CheckedOrder
+from backend.clusters.queries import cluster_not_found, get_cluster
+from backend.clusters.schemas import ClusterOrder
+from backend.clusters.states import (
+    SERVING,
+    ClusterState,
+    NodeState,
+    SecretPurpose,
+    reason_against_deleting,
+    reason_against_revealing,
+    reason_against_rotating,
+)
+from backend.core.errors import Conflict
+from backend.operations import actions as operations
+from backend.operations.models import Operation
+from backend.operations.queries import get_operation, open_operation
+
+ADMIN_USERNAME = "admin"
+_PASSWORD_BYTES = 24  # 32 characters
+_CONTROL_PASSWORD_BYTES = 32
+
+ensure_control_plane_pki = authorities.ensure_control_plane_pki
+
+
+# What people do
+
+
+def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
+    """Accepts an order: cluster, nodes with tokens, secrets, operation, audit record. Raises Invalid, Conflict."""
+    require(who, Permission.CLUSTERS_WRITE)
+    checked = ordering.check_words(order)
+    ordering.check_name_free(who, order.name)
+    ca = pki.new_ca(f"Ringmaster {order.name}")
+    with transaction.atomic():
+        # Whoever orders in this region next waits here, so two orders cannot both take the last room.
+        Region.objects.select_for_update().get(id=checked.region.id)
+        ordering.check_room(checked)
+        cluster = _insert(who, checked, ca_certificate=ca.certificate_pem)
+        nodes = _make_nodes(cluster)
+        vault.keep(cluster.id, SecretPurpose.CLUSTER_CA_KEY, ca.key_pem, certificate=ca.certificate_pem)
+        vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, _new_password())
+        vault.keep(cluster.id, SecretPurpose.CONTROL_PASSWORD, secrets.token_urlsafe(_CONTROL_PASSWORD_BYTES).encode())
+        operation = _start(who, cluster, "create_cluster", plans.create_cluster(nodes), plans.CREATE_SECONDS)
+        _record(who, cluster, "cluster.create", after=order.model_dump(mode="json"))
+        return _started(who, cluster.id, operation)
+
+
+def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Cluster:
+    order = checked.order
+    try:
+        with transaction.atomic():
+            return Cluster.objects.create(
+                organisation_id=who.organisation_id,
+                name=order.name,
+                engine=order.engine,
+                engine_version=checked.engine_version,
+                provider=order.provider,
+                region=order.region,
+                zones=order.zones,
+                machine_type=order.machine_type,
+                nodes_per_zone=order.nodes_per_zone,
+                datacenter=checked.datacenter,
+                options=order.options.model_dump(),
+                admin_username=ADMIN_USERNAME,
+                ca_certificate=ca_certificate,
+                created_by=who.actor,
+            )
+    except IntegrityError as error:
+        if "cluster_name_once" in str(error):
+            raise ordering.name_taken(order.name) from error
+        raise
+
+
+def _make_nodes(cluster: Cluster) -> list[Node]:
+    """One node of every zone, then the second of every zone ...: the first of each zone is a seed."""
+    allocated = tokens.allocate(racks=len(cluster.zones), nodes_per_rack=cluster.nodes_per_zone)
+    nodes = [
+        Node(
+            cluster=cluster,
+            name=f"{cluster.name}-{zone}-{turn + 1}",
+            zone=zone,
+            position=turn * len(cluster.zones) + rack,
+            tokens=allocated[rack][turn],
+            is_seed=turn == 0,
+        )
+        for turn in range(cluster.nodes_per_zone)
+        for rack, zone in enumerate(cluster.zones)
+    ]
+    return Node.objects.bulk_create(nodes)
+
+
+@transaction.atomic
+def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """Takes a cluster and its data away for good. Raises NotFound, Forbidden, Conflict."""
+    require(who, Permission.CLUSTERS_WRITE)
+    cluster = _locked(who, cluster_id)
+    busy = open_operation(cluster.id)
+    reason = reason_against_deleting(ClusterState(cluster.state), may=True, busy_kind=busy.kind if busy else None)
+    _refuse(cluster, busy, reason)
+    Cluster.objects.filter(id=cluster.id).update(state=ClusterState.DELETING)
+    nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+    groups = plans.delete_cluster(nodes)
+    operation = _start(
+        who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=groups[0][0].name
+    )
+    _record(who, cluster, "cluster.delete", before={"state": cluster.state})
+    return _started(who, cluster.id, operation)
+
+
+@transaction.atomic
+def reveal_credentials(who: Identity, cluster_id: str) -> dict[str, str]:
+    """The administrator's password, once. Raises NotFound, Forbidden, Conflict."""
+    require(who, Permission.CREDENTIALS_READ)
+    cluster = _locked(who, cluster_id)
+    busy = open_operation(cluster.id)
+    reason = reason_against_revealing(
+        ClusterState(cluster.state),
+        may=True,
+        busy_kind=busy.kind if busy else None,
+        revealed=cluster.admin_revealed_at is not None,
+    )
+    if reason is not None and cluster.admin_revealed_at is not None and cluster.state in SERVING and busy is None:
+        raise Conflict(
+            "already_revealed", "The password was shown already.", hint="Set a new one with rotate_credentials."
+        )
+    _refuse(cluster, busy, reason)
+    Cluster.objects.filter(id=cluster.id, admin_revealed_at=None).update(admin_revealed_at=Now())
+    _record(who, cluster, "credentials.reveal")
+    operations.notify(who.organisation_id, "cluster", cluster.id, cluster.id)
+    password = vault.read(cluster.id, SecretPurpose.ADMIN_PASSWORD).decode()
+    return {"username": cluster.admin_username, "password": password}
+
+
+@transaction.atomic
+def rotate_credentials(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """Orders a new administrator's password. It takes the old one's place when the engine has it."""
+    require(who, Permission.CLUSTERS_WRITE)
+    cluster = _locked(who, cluster_id)
+    busy = open_operation(cluster.id)
+    reason = reason_against_rotating(ClusterState(cluster.state), may=True, busy_kind=busy.kind if busy else None)
+    _refuse(cluster, busy, reason)
+    vault.keep(cluster.id, SecretPurpose.NEXT_ADMIN_PASSWORD, _new_password())
+    operation = _start(who, cluster, "rotate_credentials", plans.rotate_credentials(), plans.ROTATE_SECONDS)
+    _record(who, cluster, "credentials.rotate")
+    return {"operation": get_operation(who, operation.id)}
+
+
+def _locked(who: Identity, cluster_id: str) -> Cluster:
+    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    if found is None:
+        raise cluster_not_found()
+    return found
+
+
+def _refuse(cluster: Cluster, busy: Operation | None, reason: str | None) -> None:
+    """Turns a reason of states.py into the answer, with the operation that stands in the way if one does."""
+    if reason is None:
+        return
+    if cluster.state == ClusterState.DELETED:
+        raise Conflict(
+            "cluster_deleted", f"The cluster {cluster.name} is deleted already.", hint="Nothing is left to do."
+        )
+    if busy is not None:
+        raise operations.in_progress(busy)
+    raise Conflict("cluster_not_active", reason, hint="Look at the cluster's state and its operations.")
+
+
+def _start(
+    who: Identity,
+    cluster: Cluster,
+    kind: str,
+    groups: list[list[operations.PlannedStep]],
+    expected_seconds: int,
+    *,
+    cancellable_until: str | None = None,
+) -> Operation:
+    operations.notify(who.organisation_id, "cluster", cluster.id, cluster.id)
+    return operations.start(
+        organisation_id=who.organisation_id,
+        kind=kind,
+        cluster_id=cluster.id,
+        cluster_name=cluster.name,
+        actor=who.actor,
+        parameters={},
+        groups=groups,
+        expected_seconds=expected_seconds,
+        cancellable_until=cancellable_until,
+    )
+
+
+def _started(who: Identity, cluster_id: str, operation: Operation) -> dict[str, Any]:
+    return {"cluster": get_cluster(who, cluster_id), "operation": get_operation(who, operation.id)}
+
+
+def _record(
+    who: Identity,
+    cluster: Cluster,
+    action: str,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    audit.record(
+        who,
+        action=action,
+        target_type="cluster",
+        target_id=cluster.id,
+        target_name=cluster.name,
+        before=before,
+        after=after,
+    )
+
+
+def _new_password() -> bytes:
+    """32 characters that need no quoting in a shell, a URL or CQL."""
+    return secrets.token_urlsafe(_PASSWORD_BYTES).encode()
+
+
+# What the provisioner finds out
+
+
+def _tell(cluster_id: str) -> None:
+    organisation_id = Cluster.objects.values_list("organisation_id", flat=True).get(id=cluster_id)
+    operations.notify(organisation_id, "cluster", cluster_id, cluster_id)
+
+
+@transaction.atomic
+def _change_node(node_id: str, condition: Q, **columns: Any) -> bool:
+    changed = Node.objects.filter(condition, id=node_id, deleted_at=None).update(**columns)
+    if changed:
+        _tell(Node.objects.values_list("cluster_id", flat=True).get(id=node_id))
+    return bool(changed)
+
+
+def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_address: str) -> None:
+    """The node's machine runs and has its address."""
+    same = Q(machine_id=machine_id, address=address, agent_address=agent_address) & ~Q(state=NodeState.PENDING)
+    _change_node(
+        node_id,
+        ~same | Q(address=None),
+        machine_id=machine_id,
+        address=address,
+        agent_address=agent_address,
+        state=Case(When(state=NodeState.PENDING, then=Value(NodeState.STARTING.value)), default=F("state")),
+    )
+
+
+def node_proved(node_id: str, *, host_id: str, engine_version: str) -> None:
+    """The node has shown that it serves reads and writes."""
+    _change_node(
+        node_id,
+        ~Q(state=NodeState.UP, host_id=host_id, engine_version=engine_version),
+        state=NodeState.UP,
+        state_reason="",
+        host_id=host_id,
+        engine_version=engine_version,
+        observed_at=Now(),
+    )
+
+
+def node_observed(
+    node_id: str,
+    *,
+    state: NodeState,
+    host_id: str = "",
+    engine_version: str = "",
+    agent_version: str = "",
+    reason: str = "",
+) -> bool:
+    """What a look at the node has shown; what is empty was not seen and stays. True when something visible changed."""
+    seen = {"host_id": host_id, "engine_version": engine_version, "agent_version": agent_version}
+    columns = {name: value for name, value in seen.items() if value} | {"state": state, "state_reason": reason}
+    if _change_node(node_id, ~Q(**columns), **columns, observed_at=Now()):
+        return True
+    Node.objects.filter(id=node_id, deleted_at=None).update(observed_at=Now())
+    return False
+
+
+@transaction.atomic
+def _change_cluster(cluster_id: str, before: tuple[ClusterState, ...], **columns: Any) -> bool:
+    changed = Cluster.objects.filter(id=cluster_id, state__in=before).update(**columns)
+    if changed:
+        _tell(cluster_id)
+    return bool(changed)
+
+
+def cluster_active(cluster_id: str) -> bool:
+    """The cluster was proved: it serves its users from now on."""
+    return _change_cluster(
+        cluster_id,
+        (ClusterState.CREATING, ClusterState.DEGRADED),
+        state=ClusterState.ACTIVE,
+        active_at=Coalesce("active_at", Now()),
+    )
+
+
+def cluster_degraded(cluster_id: str) -> bool:
+    """A node of an active cluster does not serve."""
+    return _change_cluster(cluster_id, (ClusterState.ACTIVE,), state=ClusterState.DEGRADED)
+
+
+def cluster_recovered(cluster_id: str) -> bool:
+    """Every node of a degraded cluster serves again."""
+    return _change_cluster(cluster_id, (ClusterState.DEGRADED,), state=ClusterState.ACTIVE)
+
+
+def cluster_kept(cluster_id: str) -> bool:
+    """A deletion was cancelled before it began. Health checks find out whether all nodes serve."""
+    served = _change_cluster(cluster_id, (ClusterState.DELETING,), state=ClusterState.ACTIVE)
+    return served
+
+
+@transaction.atomic
+def cluster_deleted(cluster_id: str) -> bool:
+    """Nothing of the cluster is left in the world: its nodes end, its secrets are destroyed, its history stays."""
+    states = (ClusterState.CREATING, ClusterState.ACTIVE, ClusterState.DEGRADED, ClusterState.DELETING)
+    changed = _change_cluster(cluster_id, states, state=ClusterState.DELETED, deleted_at=Now())
+    NodeEnrolment.objects.filter(node__cluster_id=cluster_id).delete()
+    Node.objects.filter(cluster_id=cluster_id, deleted_at=None).update(
+        state=NodeState.DELETED, state_reason="", deleted_at=Now()
+    )
+    vault.destroy(cluster_id)
+    return changed
+
+
+@transaction.atomic
+def credentials_rotated(cluster_id: str) -> None:
+    """The engine has the new password: it can be revealed once."""
+    password = vault.find(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
+    if password is None:
+        return
+    vault.keep(cluster_id, SecretPurpose.ADMIN_PASSWORD, vault.opened(password))
+    vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
+    Cluster.objects.filter(id=cluster_id).update(admin_revealed_at=None)
+    _tell(cluster_id)
+
+
+def credentials_rotation_cancelled(cluster_id: str) -> None:
+    """The new password is forgotten. Whoever cannot sign in with the old one orders another."""
+    vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)

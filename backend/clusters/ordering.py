@@ -1,0 +1,166 @@
+"""Checking an order against the catalogue, before anything is written. Says everything that is wrong, in words."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.accounts.queries import Identity
+from backend.catalog import queries as catalog
+from backend.catalog.queries import MachineTypeFacts, RegionFacts
+from backend.clusters.models import Cluster
+from backend.clusters.plans import CREATE_SECONDS
+from backend.clusters.queries import used_memory_mib
+from backend.clusters.schemas import ClusterOrder
+from backend.core.errors import Conflict, Invalid
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedOrder:
+    """An order of which every word is known. Whether it fits and whether the name is free can change any moment."""
+
+    order: ClusterOrder
+    region: RegionFacts
+    machine_type: MachineTypeFacts
+    engine_version: str
+
+    @property
+    def nodes_total(self) -> int:
+        return len(self.order.zones) * self.order.nodes_per_zone
+
+    @property
+    def datacenter(self) -> str:
+        return f"{self.order.provider}-{self.order.region}"
+
+
+@dataclass
+class _Problems:
+    found: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, code: str, where: str, message: str) -> None:
+        self.found.append((code, where, message))
+
+    def unknown(self, code: str, where: str, what: str, value: str, known: list[str]) -> None:
+        choice = f"Known: {', '.join(known)}." if known else "None can be ordered at the moment."
+        self.add(code, where, f"There is no {what} {value}. {choice}")
+
+    def raise_if_any(self) -> None:
+        if self.found:
+            code, where, message = self.found[0]
+            raise Invalid(
+                code,
+                message,
+                hint="Choose from what get_catalog lists.",
+                field=where,
+                fields=[(where, message) for _, where, message in self.found],
+            )
+
+
+def check_words(order: ClusterOrder) -> CheckedOrder:
+    """Everything but name and room. Raises Invalid with the first problem's code and all wrong fields."""
+    problems = _Problems()
+    engine_version = _check_engine(order, problems)
+    region, machine_type = _check_place(order, problems)
+    if len(set(order.zones)) != len(order.zones):
+        doubled = next(zone for zone in order.zones if order.zones.count(zone) > 1)
+        problems.add("duplicate_zone", "zones", f"The zone {doubled} is named more than once.")
+    problems.raise_if_any()
+    assert region is not None
+    assert machine_type is not None
+    return CheckedOrder(order=order, region=region, machine_type=machine_type, engine_version=engine_version)
+
+
+def _check_engine(order: ClusterOrder, problems: _Problems) -> str:
+    found = catalog.find_engine_version(order.engine, order.engine_version)
+    if found is not None:
+        return found.version
+    versions = catalog.engine_version_names(order.engine)
+    if not versions:
+        problems.unknown("unknown_engine", "engine", "engine", order.engine, catalog.engine_names())
+    elif order.engine_version is None:
+        problems.add(
+            "no_default_version", "engine_version", f"Name a version of {order.engine}. Known: {', '.join(versions)}."
+        )
+    else:
+        problems.unknown(
+            "unknown_engine_version", "engine_version", f"version of {order.engine}", order.engine_version, versions
+        )
+    return ""
+
+
+def _check_place(order: ClusterOrder, problems: _Problems) -> tuple[RegionFacts | None, MachineTypeFacts | None]:
+    providers = catalog.provider_names()
+    if order.provider not in providers:
+        problems.unknown("unknown_provider", "provider", "provider", order.provider, providers)
+        return None, None
+    region = catalog.find_region(order.provider, order.region)
+    if region is None:
+        problems.unknown(
+            "unknown_region",
+            "region",
+            f"region of {order.provider}",
+            order.region,
+            catalog.region_names(order.provider),
+        )
+    else:
+        for position, zone in enumerate(order.zones):
+            if zone not in region.zones:
+                problems.unknown(
+                    "unknown_zone", f"zones.{position}", f"zone in {order.region}", zone, list(region.zones)
+                )
+    machine_type = catalog.find_machine_type(order.provider, order.machine_type)
+    if machine_type is None:
+        known = catalog.machine_type_names(order.provider)
+        problems.unknown(
+            "unknown_machine_type", "machine_type", f"machine type of {order.provider}", order.machine_type, known
+        )
+    return region, machine_type
+
+
+def check_name_free(who: Identity, name: str) -> None:
+    """Raises Conflict when a living cluster of the organisation has the name."""
+    if Cluster.objects.filter(organisation_id=who.organisation_id, name__iexact=name, deleted_at=None).exists():
+        raise name_taken(name)
+
+
+def name_taken(name: str) -> Conflict:
+    return Conflict(
+        "name_taken",
+        f"A cluster named {name} exists already.",
+        hint="Choose another name, or delete that cluster first.",
+        field="name",
+    )
+
+
+def check_room(checked: CheckedOrder) -> int | None:
+    """How many nodes of the type still fit; None where only the provider knows. Raises Conflict when too few do."""
+    fit = catalog.nodes_that_fit(
+        checked.machine_type.memory_mib,
+        budget_mib=checked.region.memory_budget_mib,
+        used_mib=used_memory_mib().get(checked.region.id, 0),
+    )
+    if fit is not None and fit < checked.nodes_total:
+        wanted, kind = checked.nodes_total, checked.machine_type.name
+        room = "no more nodes" if fit == 0 else "1 more node" if fit == 1 else f"{fit} more nodes"
+        raise Conflict(
+            "not_enough_memory",
+            f"{checked.region.name} has room for {room} of type {kind}; this order needs {wanted}.",
+            hint="Order fewer or smaller nodes, or delete a cluster you do not need.",
+            field="nodes_per_zone",
+        )
+    return fit
+
+
+def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
+    """What the order would come to. Raises what create_cluster would raise; changes nothing."""
+    checked = check_words(order)
+    check_name_free(who, order.name)
+    return {
+        "ok": True,
+        "name": order.name,
+        "engine_version": checked.engine_version,
+        "datacenter": checked.datacenter,
+        "nodes_total": checked.nodes_total,
+        "replicas": len(order.zones),
+        "memory_mib_total": checked.nodes_total * checked.machine_type.memory_mib,
+        "nodes_that_fit": check_room(checked),
+        "expected_seconds": CREATE_SECONDS,
+    }

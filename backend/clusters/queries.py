@@ -1,0 +1,241 @@
+"""Reading clusters. A page of the list is one statement, however long list and page are."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import Count, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import JSONObject
+
+from backend.accounts.queries import Identity
+from backend.accounts.states import Permission
+from backend.catalog.models import MachineType
+from backend.catalog.queries import catalog
+from backend.clusters import authorities, vault
+from backend.clusters.authorities import AgentClientMaterial
+from backend.clusters.models import Cluster, Node
+from backend.clusters.states import (
+    SERVING,
+    ClusterState,
+    NodeState,
+    SecretPurpose,
+    reason_against_deleting,
+    reason_against_revealing,
+    reason_against_rotating,
+)
+from backend.core.errors import NotFound
+from backend.core.pagination import PageQuery, page
+from backend.core.schemas import allowed
+from backend.operations.models import Operation
+from backend.operations.states import OPEN
+
+CQL_PORT = 9042
+
+_COLUMNS = (
+    "id",
+    "name",
+    "state",
+    "engine",
+    "engine_version",
+    "provider",
+    "region",
+    "zones",
+    "machine_type",
+    "nodes_per_zone",
+    "datacenter",
+    "options",
+    "created_by",
+    "created_at",
+    "active_at",
+    "deleted_at",
+    "admin_revealed_at",
+    "nodes_total",
+    "nodes_up",
+    "current_operation",
+)
+_NODE_COLUMNS = (
+    "id",
+    "name",
+    "zone",
+    "state",
+    "state_reason",
+    "address",
+    "host_id",
+    "engine_version",
+    "agent_version",
+    "is_seed",
+    "observed_at",
+)
+
+
+def clusters(who: Identity) -> QuerySet[Cluster]:
+    return Cluster.objects.filter(organisation_id=who.organisation_id)
+
+
+def _nodes_of_row(condition: Q) -> Subquery:
+    counted = (
+        Node.objects.filter(condition, cluster_id=OuterRef("id"), deleted_at=None)
+        .order_by()
+        .annotate(n=Func(F("pk"), function="count", output_field=IntegerField()))
+        .values("n")
+    )
+    return Subquery(counted)
+
+
+def _open_operation_of_row() -> Subquery:
+    # The conditions of the unique index on open exclusive operations, so that this is one look into a small index.
+    found = (
+        Operation.objects.filter(~Q(cluster_id=""), cluster_id=OuterRef("id"), exclusive=True, state__in=OPEN)
+        .order_by()
+        .values(about=JSONObject(id="id", kind="kind", state="state", progress="progress"))[:1]
+    )
+    return Subquery(found)
+
+
+def _rows(found: QuerySet[Cluster]) -> QuerySet[Cluster, dict[str, Any]]:
+    return found.annotate(
+        nodes_total=_nodes_of_row(Q()),
+        nodes_up=_nodes_of_row(Q(state=NodeState.UP)),
+        current_operation=_open_operation_of_row(),
+    ).values(*_COLUMNS)
+
+
+def list_clusters(
+    who: Identity,
+    query: PageQuery,
+    *,
+    name: str | None = None,
+    state: ClusterState | None = None,
+    engine: str | None = None,
+    zone: str | None = None,
+    q: str | None = None,
+) -> dict[str, Any]:
+    """Newest first. Deleted clusters only when that state is asked for."""
+    found = clusters(who)
+    found = found.filter(state=state) if state is ClusterState.DELETED else found.filter(deleted_at=None)
+    if state is not None:
+        found = found.filter(state=state)
+    if name is not None:
+        found = found.filter(name=name)
+    if engine is not None:
+        found = found.filter(engine=engine)
+    if zone is not None:
+        found = found.filter(zones__contains=[zone])
+    if q:
+        found = found.filter(Q(name__icontains=q) | Q(id__startswith=q))
+    return page(_rows(found), query, lambda row: _cluster(who, row))
+
+
+def get_cluster(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """A cluster, also a deleted one: its history stays. Raises NotFound."""
+    row = _rows(clusters(who)).filter(id=cluster_id).first()
+    if row is None:
+        raise cluster_not_found()
+    return _cluster(who, row)
+
+
+def cluster_not_found() -> NotFound:
+    return NotFound("cluster_not_found", "There is no such cluster.", hint="List the clusters to see their ids.")
+
+
+def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
+    revealed = row.pop("admin_revealed_at") is not None
+    operation = row["current_operation"]
+    kind = operation["kind"] if operation is not None else None
+    row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed)
+    return row
+
+
+@lru_cache(maxsize=1024)
+def _allowed_actions(
+    permissions: frozenset[Permission], state_word: str, busy_kind: str | None, revealed: bool
+) -> Sequence[dict[str, object]]:
+    """Few combinations exist, and a page of a list asks a hundred times."""
+    state = ClusterState(state_word)
+    may_change = Permission.CLUSTERS_WRITE in permissions
+    may_read = Permission.CREDENTIALS_READ in permissions
+    return (
+        allowed("delete_cluster", reason_against_deleting(state, may=may_change, busy_kind=busy_kind)),
+        allowed(
+            "reveal_credentials", reason_against_revealing(state, may=may_read, busy_kind=busy_kind, revealed=revealed)
+        ),
+        allowed("rotate_credentials", reason_against_rotating(state, may=may_change, busy_kind=busy_kind)),
+    )
+
+
+def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, Any]:
+    """The living nodes in their order. Raises NotFound."""
+    if not clusters(who).filter(id=cluster_id).exists():
+        raise cluster_not_found()
+    found = Node.objects.filter(cluster_id=cluster_id, deleted_at=None)
+    if query.cursor is not None:
+        after = Node.objects.filter(cluster_id=cluster_id, id=query.cursor).values("position")
+        found = found.filter(position__gt=Subquery(after))
+    tokens = Func(F("tokens"), function="cardinality", output_field=IntegerField())
+    rows = list(
+        found.order_by("position")
+        .annotate(tokens_count=tokens)
+        .values(*_NODE_COLUMNS, "tokens_count")[: query.limit + 1]
+    )
+    more = len(rows) > query.limit
+    del rows[query.limit :]
+    return {"items": [_node(row) for row in rows], "next_cursor": rows[-1]["id"] if more else None}
+
+
+def _node(row: dict[str, Any]) -> dict[str, Any]:
+    for unknown_until_seen in ("host_id", "engine_version", "agent_version"):
+        row[unknown_until_seen] = row[unknown_until_seen] or None
+    return row | {"rack": row["zone"]}
+
+
+def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """How to reach a cluster, without snippets (snippets.py). Raises NotFound."""
+    cluster = clusters(who).filter(id=cluster_id).first()
+    if cluster is None:
+        raise cluster_not_found()
+    addresses = Node.objects.filter(cluster_id=cluster_id, deleted_at=None, address__isnull=False)
+    return {
+        "name": cluster.name,
+        "ready": cluster.state in SERVING,
+        "contact_points": list(addresses.order_by("position").values_list("address", flat=True)),
+        "port": CQL_PORT,
+        "datacenter": cluster.datacenter,
+        "username": cluster.admin_username,
+        "tls": True,
+        "ca_certificate": cluster.ca_certificate,
+        "password_revealed": cluster.admin_revealed_at is not None,
+    }
+
+
+def used_memory_mib() -> dict[str, int]:
+    """MiB that living nodes use, by region id. Two queries."""
+    sizes = {(row[0], row[1]): row[2] for row in MachineType.objects.values_list("provider_id", "name", "memory_mib")}
+    counted = (
+        Node.objects.filter(deleted_at=None)
+        .order_by()
+        .values_list("cluster__provider", "cluster__region", "cluster__machine_type")
+        .annotate(n=Count("id"))
+    )
+    used: dict[str, int] = {}
+    for provider, region, machine_type, number in counted:
+        region_id = f"{provider}/{region}"
+        used[region_id] = used.get(region_id, 0) + number * sizes.get((provider, machine_type), 0)
+    return used
+
+
+def get_catalog() -> dict[str, Any]:
+    """What can be ordered, and how much of it still fits."""
+    return catalog(used_memory_mib())
+
+
+# For the provisioner
+
+
+def agent_client_material() -> AgentClientMaterial:
+    """What agents are spoken to with. Raises SecretMissing before ``manage.py bootstrap`` has run."""
+    return authorities.agent_client_material()
+
+
+def secret(owner: str, purpose: SecretPurpose) -> bytes:
+    """Raises SecretMissing."""
+    return vault.read(owner, purpose)

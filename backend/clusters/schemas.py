@@ -1,0 +1,187 @@
+"""Clusters on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from ninja import Schema
+from pydantic import Field, StringConstraints, field_validator
+
+from backend.clusters.states import ClusterState, NodeState
+from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.operations.schemas import Operation
+from backend.operations.states import OperationState
+
+NAME_LENGTH = 48
+NAME_PATTERN = rf"^[a-z]([-a-z0-9]{{0,{NAME_LENGTH - 2}}}[a-z0-9])?$"
+NODES_PER_ZONE_LIMIT = 30
+ZONES_LIMIT = 8
+TAGS_LIMIT = 20
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+TagKey = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
+TagValue = Annotated[Line, StringConstraints(max_length=128)]
+
+
+class ClusterOptions(RequestBody):
+    tags: dict[TagKey, TagValue] = Field(
+        default={},
+        max_length=TAGS_LIMIT,
+        description=f"Your own labels, at most {TAGS_LIMIT}: team, cost-centre ... Shown with the cluster, nothing else",
+    )
+
+
+class ClusterOrder(RequestBody):
+    name: str = Field(
+        max_length=NAME_LENGTH,
+        pattern=NAME_PATTERN,
+        description=(
+            f"1 to {NAME_LENGTH} lower-case letters, digits and hyphens; starts with a letter, does not end with a "
+            "hyphen. Unique among the organisation's clusters"
+        ),
+    )
+    engine: Word = Field(description="From the catalogue, for example cassandra")
+    engine_version: Word | None = Field(None, description="From the catalogue; null: the engine's default")
+    provider: Word = Field(description="From the catalogue, for example local")
+    region: Word = Field(description="From the catalogue, for example local-1")
+    zones: list[Word] = Field(
+        min_length=1,
+        max_length=ZONES_LIMIT,
+        description="Each zone becomes a rack and holds one replica of every row",
+    )
+    machine_type: Word = Field(description="From the catalogue, for example local.small")
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT, description="The same in every zone, so racks are even")
+    options: ClusterOptions = Field(default_factory=ClusterOptions)
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _check_name(cls, name: Any) -> Any:
+        """Says in words what a pattern would say in signs."""
+        if not isinstance(name, str):
+            return name
+        if not name:
+            raise ValueError("Give the cluster a name")
+        if len(name) > NAME_LENGTH:
+            raise ValueError(f"The name has {len(name)} characters; at most {NAME_LENGTH} are possible")
+        if not ("a" <= name[0] <= "z"):
+            raise ValueError("The name must start with a lower-case letter (a to z)")
+        if name.endswith("-"):
+            raise ValueError("The name must not end with a hyphen")
+        if not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+            raise ValueError("The name may hold lower-case letters (a to z), digits and hyphens only")
+        return name
+
+
+class ClusterOperation(Schema):
+    id: str
+    kind: str
+    state: OperationState
+    progress: float = Field(description="0 to 1")
+
+
+class Cluster(Schema):
+    id: str
+    name: str
+    state: ClusterState
+    engine: str
+    engine_version: str
+    provider: str
+    region: str
+    zones: list[str]
+    machine_type: str
+    nodes_per_zone: int
+    nodes_total: int
+    nodes_up: int
+    datacenter: str = Field(description="What drivers call the local data centre")
+    options: ClusterOptions
+    created_by: str
+    created_at: datetime
+    active_at: datetime | None = Field(description="When it was first proved to work")
+    deleted_at: datetime | None
+    current_operation: ClusterOperation | None
+    allowed_actions: list[AllowedAction]
+
+
+class ClusterPage(Schema):
+    items: list[Cluster]
+    next_cursor: str | None
+
+
+class ClusterFilter(Schema):
+    """The query parameters of list_clusters."""
+
+    name: str | None = Field(None, max_length=63, pattern=r"^[^\x00]*$", description="Exactly this name")
+    state: ClusterState | None = Field(None, description="Deleted clusters are listed only when asked for")
+    engine: Word | None = None
+    zone: Word | None = Field(None, description="Clusters with nodes in this zone")
+    q: str | None = Field(None, max_length=100, pattern=r"^[^\x00]*$", description="Part of the name or of the id")
+
+
+class ClusterStarted(Schema):
+    """A cluster and the operation that now works on it."""
+
+    cluster: Cluster
+    operation: Operation
+
+
+class OperationStarted(Schema):
+    operation: Operation
+
+
+class OrderCheck(Schema):
+    ok: bool = Field(description="Always true: an order that cannot be carried out answers as create_cluster would")
+    name: str
+    engine_version: str = Field(description="The version that would be installed")
+    datacenter: str
+    nodes_total: int
+    replicas: int = Field(description="Copies of each row: one per zone")
+    memory_mib_total: int = Field(description="MiB all nodes of the cluster use together")
+    nodes_that_fit: int | None = Field(
+        description="Nodes of this type the region holds beside what is there; null where only the provider knows"
+    )
+    expected_seconds: int
+
+
+class Node(Schema):
+    id: str
+    name: str
+    zone: str
+    rack: str
+    state: NodeState
+    state_reason: str
+    address: str | None
+    host_id: str | None = Field(description="The engine's own id of the node")
+    engine_version: str | None
+    agent_version: str | None
+    is_seed: bool
+    tokens_count: int
+    observed_at: datetime | None = Field(description="When the state was last looked at")
+
+
+class NodePage(Schema):
+    items: list[Node]
+    next_cursor: str | None
+
+
+class Snippet(Schema):
+    id: str = Field(description="cqlsh, python, java, go, node or spark")
+    title: str
+    language: str = Field(description="For syntax colours: bash, python, java, go, javascript, scala")
+    install: str = Field(description="How to get the driver; shell commands or a build file's lines")
+    code: str
+
+
+class Connection(Schema):
+    ready: bool = Field(description="True once the cluster is active; until then addresses may be missing")
+    contact_points: list[str]
+    port: int
+    datacenter: str
+    username: str
+    tls: bool
+    ca_certificate: str = Field(description="PEM of the cluster's own CA")
+    password_revealed: bool = Field(description="The administrator's password was shown; set a new one to see it again")
+    snippets: list[Snippet]
+
+
+class Credentials(Schema):
+    username: str
+    password: str = Field(description="Shown once")

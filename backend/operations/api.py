@@ -1,0 +1,73 @@
+"""Operations over HTTP."""
+
+from typing import Any
+
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from ninja import Query, Router
+
+from backend.accounts.queries import identity, require
+from backend.accounts.states import Permission
+from backend.core.pagination import PageQuery, prepared
+from backend.operations import actions, queries, schemas
+from backend.operations.events import hub
+
+router = Router(tags=["operations"])
+
+_STREAM = {
+    "responses": {
+        200: {
+            "description": (
+                "`event: operation` with data `{id, cluster_id}` when an operation moved, `event: cluster` with data "
+                "`{id}` when a cluster or a node of it changed, `event: reset` when events may have been missed and "
+                "everything shown should be fetched anew. A comment every 15 seconds keeps the connection open."
+            ),
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    }
+}
+
+
+@router.get("/operations", operation_id="list_operations", response=schemas.OperationPage)
+def list_operations(
+    request: HttpRequest, wanted: Query[schemas.OperationFilter], page: Query[PageQuery]
+) -> HttpResponse:
+    """The organisation's operations, newest first: what is being done, and everything that was."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.list_operations(who, page, **wanted.dict()))
+
+
+@router.get("/operations/{operation_id}", operation_id="get_operation", response=schemas.OperationDetail)
+def get_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
+    """One operation with every step of its plan."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.get_operation_with_steps(who, operation_id))
+
+
+@router.post("/operations/{operation_id}/cancel", operation_id="cancel_operation", response={202: schemas.Operation})
+def cancel_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
+    """Asks for an operation to be stopped and undone. It is cancelled when everything it did has been taken back."""
+    return prepared(actions.cancel(identity(request), operation_id), status=202)
+
+
+@router.post("/operations/{operation_id}/retry", operation_id="retry_operation", response={202: schemas.Operation})
+def retry_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
+    """Tries again at once: what is blocked, or what waits after a failure."""
+    return prepared(actions.retry(identity(request), operation_id), status=202)
+
+
+@router.get("/events", operation_id="stream_events", tags=["events"], response=None, openapi_extra=_STREAM)
+def stream_events(request: HttpRequest) -> Any:
+    """Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    hub.check_room(who)
+    # The stream lasts for hours and reads no more: give the request's connection back to the pool now.
+    connections.close_all()
+    return StreamingHttpResponse(
+        hub.stream(who),
+        content_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )

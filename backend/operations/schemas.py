@@ -1,0 +1,75 @@
+"""Operations on the wire."""
+
+from datetime import datetime
+from typing import Annotated
+
+from ninja import Schema
+from pydantic import Field, StringConstraints
+
+from backend.core.schemas import AllowedAction
+from backend.operations.states import OperationState, StepState
+
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,40}$")]
+
+
+class OperationFilter(Schema):
+    """The query parameters of list_operations."""
+
+    cluster_id: Id | None = Field(None, description="Only operations on this cluster")
+    state: OperationState | None = Field(None, description="Only operations in this state")
+    kind: Id | None = Field(None, description="Only this kind: create_cluster, delete_cluster, rotate_credentials")
+
+
+class OperationReason(Schema):
+    code: str = Field(description="Stable, for programs")
+    message: str = Field(description="What happened and what it means")
+    hint: str = Field(description="What to do about it; may be empty")
+
+
+class OperationStep(Schema):
+    position: int
+    group: int = Field(description="Steps of one group run side by side; groups run in order")
+    name: str
+    title: str
+    target: str = Field(description="Id of the node it is about; empty: the cluster")
+    target_title: str
+    state: StepState
+    attempt: int = Field(description="Failed tries in a row")
+    overdue: bool = Field(description="It takes longer than it should; it is still tried")
+    progress: float = Field(description="0 to 1")
+    message: str = Field(description="What is going on, or why it is tried again")
+    started_at: datetime | None
+    finished_at: datetime | None
+    duration_seconds: float | None = Field(description="Seconds so far, or in all; null: not started")
+
+
+class Operation(Schema):
+    id: str
+    kind: str
+    title: str = Field(description="The kind in words: Create cluster")
+    cluster_id: str | None
+    cluster_name: str | None
+    state: OperationState
+    progress: float = Field(description="0 to 1; only grows")
+    actor: str = Field(description="Who asked for it")
+    reason: OperationReason | None = Field(description="Why it does not move on, if something is wrong")
+    expected_seconds: int = Field(description="What it usually takes, in seconds")
+    elapsed_seconds: float = Field(description="Since it was asked for, in seconds")
+    eta_seconds: float | None = Field(description="What is probably left, in seconds; null: finished or not known")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    current: str | None = Field(description="What is being done now: Start the engine on demo-local-1a-1")
+    steps_done: int
+    steps_total: int
+    cancel_requested: bool = Field(description="A cancel was asked for and is being, or will be, carried out")
+    allowed_actions: list[AllowedAction]
+
+
+class OperationDetail(Operation):
+    steps: list[OperationStep]
+
+
+class OperationPage(Schema):
+    items: list[Operation]
+    next_cursor: str | None
