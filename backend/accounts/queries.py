@@ -74,7 +74,7 @@ def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-# Written out because every request of every program pays for it: building it from the models costs more than running it.
+# Written out because every request of every program pays for it: building it from models costs more than running it.
 _TOKEN_SQL = """
 SELECT token.id, token.name, token.scopes, token.expires_at, token.revoked_at, token.last_used_at,
        token.organisation_id, token.user_id, person.email, member.role

@@ -1,7 +1,7 @@
 """Accounts on the wire."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ninja import Schema
 from pydantic import EmailStr, Field, StringConstraints
@@ -75,7 +75,7 @@ class Invitation(Schema):
     id: str
     email: str
     role: Role
-    state: str = Field(description="open, accepted, revoked or expired")
+    state: Literal["open", "accepted", "revoked", "expired"]
     created_by: str | None
     created_at: datetime
     expires_at: datetime
@@ -127,7 +127,7 @@ class Token(Schema):
     name: str
     hint: str = Field(description="The last characters of the token, to recognise it by")
     scopes: list[Permission]
-    state: str = Field(description="active, expired or revoked")
+    state: Literal["active", "expired", "revoked"]
     user_id: str
     user_email: str
     created_at: datetime

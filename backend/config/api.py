@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
+from backend.clusters.api import router as clusters
 from backend.config.openapi import DESCRIPTION, complete
 from backend.core import idempotency
 from backend.core.errors import error_response
@@ -85,3 +86,4 @@ api.add_decorator(answered_once, mode="view")
 api.add_router("", accounts)
 api.add_router("", audit)
 api.add_router("", operations)
+api.add_router("", clusters)
