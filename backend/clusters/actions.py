@@ -325,8 +325,7 @@ def cluster_recovered(cluster_id: str) -> bool:
 
 def cluster_kept(cluster_id: str) -> bool:
     """A deletion was cancelled before it began. Health checks find out whether all nodes serve."""
-    served = _change_cluster(cluster_id, (ClusterState.DELETING,), state=ClusterState.ACTIVE)
-    return served
+    return _change_cluster(cluster_id, (ClusterState.DELETING,), state=ClusterState.ACTIVE)
 
 
 @transaction.atomic

@@ -1,8 +1,8 @@
 """First contact: how a new machine's agent gets its certificates.
 
-A machine is given a one-time token when it is made. Its agent sends the token with two signing requests, its own and the
-engine's, and gets both certificates. The same request again gets the same answer, so that a reply lost on the wire does
-not strand a machine; any other request with a used token is refused.
+A machine is given a one-time token when it is made. Its agent sends the token with two signing requests, its own and
+the engine's, and gets both certificates. The same request again gets the same answer, so that a reply lost on the wire
+does not strand a machine; any other request with a used token is refused.
 """
 
 import base64
@@ -69,7 +69,7 @@ def issue(node: Node) -> str:
     token = _token(node.id)
     expires_at = timezone.now() + TOKEN_LIFE
     defaults = {"token_hash": _hash(token), "expires_at": expires_at}
-    enrolment, created = NodeEnrolment.objects.get_or_create(node=node, defaults=defaults)
+    _, created = NodeEnrolment.objects.get_or_create(node=node, defaults=defaults)
     if not created:
         NodeEnrolment.objects.filter(node=node, used_at=None).update(**defaults)
     return token

@@ -93,11 +93,13 @@ def _open_operation_of_row() -> Subquery:
 
 
 def _rows(found: QuerySet[Cluster]) -> QuerySet[Cluster, dict[str, Any]]:
-    return found.annotate(
+    annotated: QuerySet[Cluster, Any] = found.annotate(
         nodes_total=_nodes_of_row(Q()),
         nodes_up=_nodes_of_row(Q(state=NodeState.UP)),
         current_operation=_open_operation_of_row(),
-    ).values(*_COLUMNS)
+    )
+    rows: QuerySet[Cluster, dict[str, Any]] = annotated.values(*_COLUMNS)
+    return rows
 
 
 def list_clusters(

@@ -26,7 +26,7 @@ class ClusterOptions(RequestBody):
     tags: dict[TagKey, TagValue] = Field(
         default={},
         max_length=TAGS_LIMIT,
-        description=f"Your own labels, at most {TAGS_LIMIT}: team, cost-centre ... Shown with the cluster, nothing else",
+        description=f"Your own labels, at most {TAGS_LIMIT}: team, cost-centre ... Only shown",
     )
 
 

@@ -151,7 +151,7 @@ async def _read(receive: Receive) -> bytes | None:
     content = b""
     while True:
         message = await receive()
-        content += message.get("body", b"")
+        content += bytes(message.get("body", b""))
         if len(content) > BODY_LIMIT:
             return None
         if message["type"] == "http.disconnect" or not message.get("more_body", False):

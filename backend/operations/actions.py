@@ -142,7 +142,7 @@ def notify(organisation_id: str, about: str, changed_id: str, cluster_id: str) -
 
 @transaction.atomic
 def cancel(who: Identity, operation_id: str) -> dict[str, Any]:
-    """Asks for an operation to be undone. The worker sees it between two steps. Raises NotFound, Forbidden, Conflict."""
+    """Asks for an operation to be undone; the worker sees it between two steps. NotFound, Forbidden, Conflict."""
     operation = _locked(who, operation_id)
     furthest = OperationStep.objects.filter(
         ~Q(state__in=[StepState.PENDING, StepState.SKIPPED]), operation_id=operation_id

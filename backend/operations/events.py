@@ -140,7 +140,7 @@ class Hub:
         return [client for clients in self._clients.values() for client in clients]
 
     async def _listen_always(self) -> None:
-        """Listens, and connects again when the connection breaks. What was missed in between is made good by a reset."""
+        """Listens, and connects again when the connection breaks. A reset makes good what was missed in between."""
         wait = RECONNECT_FIRST
         while True:
             try:

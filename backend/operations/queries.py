@@ -1,4 +1,4 @@
-"""Reading operations: rows turned into what a person wants to know. The number of queries never depends on the length."""
+"""Reading operations: rows turned into what a person wants to know, in a fixed number of queries."""
 
 from datetime import datetime
 from typing import Any
@@ -64,7 +64,7 @@ def operations(who: Identity) -> QuerySet[Operation]:
     return Operation.objects.filter(organisation_id=who.organisation_id)
 
 
-def _about_steps() -> QuerySet[OperationStep, dict[str, Any]]:
+def _about_steps() -> QuerySet[OperationStep, Any]:
     """One JSON object per operation about its steps, for use as a subquery."""
     return (
         OperationStep.objects.filter(operation_id=OuterRef("id"))
@@ -82,7 +82,7 @@ def _about_steps() -> QuerySet[OperationStep, dict[str, Any]]:
     )
 
 
-def _current_step() -> QuerySet[OperationStep, dict[str, Any]]:
+def _current_step() -> QuerySet[OperationStep, Any]:
     return (
         OperationStep.objects.filter(operation_id=OuterRef("id"), state__in=_ACTIVE)
         .order_by("position")
@@ -91,9 +91,11 @@ def _current_step() -> QuerySet[OperationStep, dict[str, Any]]:
 
 
 def _rows(found: QuerySet[Operation]) -> QuerySet[Operation, dict[str, Any]]:
-    return found.annotate(now=Now(), steps_about=Subquery(_about_steps()), step_now=Subquery(_current_step())).values(
-        *_COLUMNS, "now", "steps_about", "step_now"
+    annotated: QuerySet[Operation, Any] = found.annotate(
+        now=Now(), steps_about=Subquery(_about_steps()), step_now=Subquery(_current_step())
     )
+    rows: QuerySet[Operation, dict[str, Any]] = annotated.values(*_COLUMNS, "now", "steps_about", "step_now")
+    return rows
 
 
 def list_operations(

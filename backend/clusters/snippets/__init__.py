@@ -34,7 +34,7 @@ _KINDS = (
 # Not HTML: autoescape would spoil the code. Nothing of a user's goes in but names that have passed the order's pattern.
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).resolve().parent),
-    autoescape=False,  # noqa: S701
+    autoescape=False,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -53,8 +53,8 @@ def test_another_authority_or_another_name_or_another_time_does_not_verify() -> 
         _policy(other).build_server_verifier(name).verify(certificate, [])
     with pytest.raises(VerificationError):
         _policy(ca).build_server_verifier(x509.DNSName("nod-2.nodes.ringmaster.internal")).verify(certificate, [])
+    later = datetime.now(UTC) + timedelta(days=31)
     with pytest.raises(VerificationError):
-        later = datetime.now(UTC) + timedelta(days=31)
         _policy(ca).time(later).build_server_verifier(name).verify(certificate, [])
 
 

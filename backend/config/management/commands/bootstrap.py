@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from backend.accounts.actions import FirstOwner, ensure_first_owner
 from backend.catalog import actions as catalog
-from backend.clusters.authorities import ensure_control_plane_pki
+from backend.clusters.authorities import ensure_control_plane_pki, write_enrol_certificate
 
 
 class Command(BaseCommand):
@@ -27,10 +27,16 @@ class Command(BaseCommand):
             type=Path,
             help="where the owner's password and API token are written, readable by you only, the first time",
         )
+        parser.add_argument(
+            "--enrol-certificate-file", type=Path, help="where the enrolment server's certificate is written, PEM"
+        )
+        parser.add_argument("--enrol-key-file", type=Path, help="where its key is written, PEM, readable by you only")
 
     def handle(self, *args: Any, **options: Any) -> None:
         catalog.load(with_tests=settings.ENV.ringmaster_test_catalog)
         ensure_control_plane_pki()
+        if options["enrol_certificate_file"] and options["enrol_key_file"]:
+            write_enrol_certificate(options["enrol_certificate_file"], options["enrol_key_file"])
         name, file = options["organisation"], options["credentials_file"]
         # The file is there before the account is: a crash in between leaves a file that the next run replaces,
         # never an account whose password nobody knows.
