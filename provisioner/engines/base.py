@@ -1,11 +1,19 @@
-"""What the control plane must know about a database engine. Nothing outside an engine's own package asks which one it is.
+"""What the control plane must know about a database engine. Nothing outside an engine's package asks which one it is.
 
-An engine takes and returns frozen dataclasses; it imports neither Django nor Celery nor a provider nor the agent client.
+An engine takes and returns frozen dataclasses; it imports neither Django nor Celery nor providers nor the agent client.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+
+
+class InvalidOption(ValueError):
+    """An option of the order that the engine does not know, or whose value it cannot take. `option` is its name."""
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(f"{option}: {message}")
+        self.option = option
 
 
 class Capability(StrEnum):
@@ -77,7 +85,7 @@ class Engine(Protocol):
     capabilities: frozenset[Capability]
 
     def node_config(self, ring: Ring, member: RingMember) -> NodeConfig:
-        """The whole configuration of one node for the first start of an empty ring."""
+        """The whole configuration of one node for the first start of an empty ring. InvalidOption, ValueError."""
         ...
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:

@@ -36,6 +36,8 @@ echo "$?" >"$shift_to.exit"
 
 @dataclass(frozen=True, kw_only=True)
 class ImageCache:
+    """`bake_script` is `<engine>/bake`, called with version and cache folder; beside it is `versions/<version>.lock`."""
+
     cache_dir: Path
     bake_script: Path
 
@@ -62,7 +64,8 @@ class ImageCache:
         return _building(bake, image_id)
 
     def _check_known(self, engine: str, version: str) -> None:
-        if not (self.bake_script.parent / "versions" / f"{version}.lock").is_file():
+        recipes = self.bake_script.parent
+        if recipes.name != engine or not (recipes / "versions" / f"{version}.lock").is_file():
             raise NotFound(
                 f"There is no recipe for {engine} {version}.", hint="Order a version that the catalogue lists."
             )

@@ -20,7 +20,7 @@ BAD = """echo 'a tool complains' >&2; echo '{"message": "checksum of a.jar is wr
 @pytest.fixture
 def bench(tmp_path: Path, settings: LocalSettings) -> LocalSettings:
     """A bake script that waits for a file `go-on` in the cache, and a recipe for 5.0.6."""
-    script = tmp_path / "recipes" / "bake"
+    script = tmp_path / "cassandra" / "bake"
     (script.parent / "versions").mkdir(parents=True)
     (script.parent / "versions" / "5.0.6.lock").touch()
     script.write_text(BAKE % GOOD)
@@ -65,6 +65,8 @@ def test_it_says_why_an_image_could_not_be_made_and_tries_anew(bench: LocalSetti
 def test_it_knows_no_image_of_a_version_without_a_recipe(bench: LocalSettings) -> None:
     with pytest.raises(NotFound):
         find(bench, "5.0.7")
+    with pytest.raises(NotFound):
+        LocalProvider(bench).find_image(region="local-1", engine="scylla", version="5.0.6")
     with pytest.raises(InvalidRequest):
         find(bench, "../../etc")
     assert not (bench.cache_dir / "bakes").exists()

@@ -1,0 +1,18 @@
+"""Apache Cassandra 5.0, behind the interface that every engine has."""
+
+from provisioner.engines.base import Capability, NodeConfig, NodeView, Ring, RingMember
+from provisioner.engines.cassandra import agreement, configuration
+
+
+class CassandraEngine:
+    name = "cassandra"
+    title = "Apache Cassandra"
+    cql_port = 9042
+    # Pre-tokened nodes of an empty ring may start side by side. Joins to a ring with data go one after another.
+    capabilities = frozenset({Capability.PARALLEL_FIRST_START})
+
+    def node_config(self, ring: Ring, member: RingMember) -> NodeConfig:
+        return NodeConfig(engine=self.name, version=ring.version, document=configuration.document(ring, member))
+
+    def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:
+        return agreement.ring_disagreement(ring, views)

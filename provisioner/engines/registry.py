@@ -1,0 +1,17 @@
+"""The one place that knows every engine."""
+
+from provisioner.engines.base import Engine
+from provisioner.engines.cassandra.engine import CassandraEngine
+
+_ENGINES: dict[str, Engine] = {"cassandra": CassandraEngine()}
+
+
+def engine(name: str) -> Engine:
+    """The engine of this name. LookupError."""
+    if name not in _ENGINES:
+        raise LookupError(f"there is no engine {name!r}; there are {', '.join(sorted(_ENGINES))}")
+    return _ENGINES[name]
+
+
+def engine_names() -> list[str]:
+    return sorted(_ENGINES)
