@@ -6,11 +6,10 @@ written at ALL are read back at ALL through it. The start settings are those of 
 
 import json
 
-import bcrypt
 from django.conf import settings
 
 from backend.catalog.models import MachineType
-from backend.clusters import actions, enrolment, queries
+from backend.clusters import actions, authorities, enrolment, vault
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import SecretPurpose
 from backend.operations.models import Operation
@@ -28,15 +27,15 @@ from provisioner.operations.node_steps import (
     ring_of,
     run_job,
 )
+from provisioner.operations.passwords import (
+    ADMIN_BCRYPT_ROUNDS,
+    CONTROL_BCRYPT_ROUNDS,
+    CONTROL_USERNAME,
+    bcrypt_hash,
+)
 from provisioner.operations.removal import delete_machine, delete_network
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import ImageState, MachineSpec, MachineState, NetworkSpec
-
-CONTROL_USERNAME = "ringmaster"
-# bcrypt's work factor guards guessable passwords. The control account's is 256 random bits, so the lowest will do, and
-# a login of the agent costs a cold JVM a millisecond instead of a quarter second. People's passwords get the usual 10.
-CONTROL_BCRYPT_ROUNDS = 4
-ADMIN_BCRYPT_ROUNDS = 10
 
 
 def find_image(context: StepContext) -> Outcome:
@@ -82,8 +81,8 @@ def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> Machine
     user_data = {
         "node_id": node.id,
         "cluster_id": cluster.id,
-        "enrol_url": settings.RINGMASTER_ENROL_URL,
-        "ca_pem": queries.agent_client_material().ca_pem,
+        "enrol_url": settings.ENV.ringmaster_enrol_url,
+        "ca_pem": authorities.agent_client_material().ca_pem,
         "token": enrolment.issue(node),
     }
     return MachineSpec(
@@ -150,30 +149,25 @@ def secure_cluster(context: StepContext) -> Outcome:
     """Roles, replication of `system_auth`, the control plane's own keyspace; the default superuser goes."""
     cluster = cluster_of(context)
     nodes = live_nodes(cluster)
-    control_password = queries.secret(cluster.id, SecretPurpose.CONTROL_PASSWORD)
+    control_password = vault.read(cluster.id, SecretPurpose.CONTROL_PASSWORD)
     job = run_job(
         nodes[0],
         names.job(context.operation, "secure"),
         "secure",
         {
             "admin_username": cluster.admin_username,
-            "admin_password_hash": _bcrypt(
-                queries.secret(cluster.id, SecretPurpose.ADMIN_PASSWORD), ADMIN_BCRYPT_ROUNDS
+            "admin_password_hash": bcrypt_hash(
+                vault.read(cluster.id, SecretPurpose.ADMIN_PASSWORD), ADMIN_BCRYPT_ROUNDS
             ),
             "control_username": CONTROL_USERNAME,
             "control_password": control_password.decode(),
-            "control_password_hash": _bcrypt(control_password, CONTROL_BCRYPT_ROUNDS),
+            "control_password_hash": bcrypt_hash(control_password, CONTROL_BCRYPT_ROUNDS),
             "datacenter": cluster.datacenter,
             "system_auth_replication": len(nodes),
             "replication": len(cluster.zones),
         },
     )
     return done_or_wait(job, f"administrator {cluster.admin_username}")
-
-
-def _bcrypt(password: bytes, rounds: int) -> str:
-    # The engine's bcrypt (jBCrypt) knows the prefix 2a only; the bytes after it mean the same.
-    return bcrypt.hashpw(password, bcrypt.gensalt(rounds, prefix=b"2a")).decode()
 
 
 def prove_node(context: StepContext) -> Outcome:
@@ -185,7 +179,7 @@ def prove_node(context: StepContext) -> Outcome:
         "prove",
         {
             "control_username": CONTROL_USERNAME,
-            "control_password": queries.secret(cluster.id, SecretPurpose.CONTROL_PASSWORD).decode(),
+            "control_password": vault.read(cluster.id, SecretPurpose.CONTROL_PASSWORD).decode(),
             "key": context.operation.id,
             "members": [other.address for other in live_nodes(cluster)],
         },

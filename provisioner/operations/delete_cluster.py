@@ -37,6 +37,10 @@ def _succeeded(operation: Operation) -> None:
     actions.cluster_deleted(operation.cluster_id)
 
 
+def _cancelled(operation: Operation) -> None:
+    actions.cluster_kept(operation.cluster_id)
+
+
 CODE = OperationCode(
     kind="delete_cluster",
     steps={
@@ -45,4 +49,5 @@ CODE = OperationCode(
         "check_nothing_left": StepCode(do=check_nothing_left),
     },
     on_succeeded=_succeeded,
+    on_cancelled=_cancelled,
 )

@@ -35,6 +35,11 @@ def run_job(node: Node, name: str, kind: str, parameters: dict[str, object]) -> 
         job = agent.ensure_job(name, kind, parameters, wait_seconds=JOB_LOOK_SECONDS)
     except AgentUnreachable:
         return revive(node)
+    return look_at(node, job)
+
+
+def look_at(node: Node, job: Job) -> Job | Wait:
+    """The job when it has succeeded, else what to wait for. JobFailed."""
     match job.state:
         case "succeeded":
             return job

@@ -1,0 +1,45 @@
+"""The real surroundings of a worker: providers, engines and agents as this installation is set up."""
+
+from functools import cache as once
+from pathlib import Path
+
+from django.conf import settings
+
+from backend.clusters.authorities import agent_client_material
+from backend.clusters.models import Node
+from provisioner.agent.base import AgentClient
+from provisioner.agent.client import AgentConnections, ClientMaterial
+from provisioner.engines import registry as engines
+from provisioner.operations.surroundings import Surroundings
+from provisioner.providers import registry as providers
+from provisioner.providers.local.provider import LocalSettings
+
+_BAKE = Path(__file__).resolve().parents[2] / "images" / "machine" / "cassandra" / "bake"
+
+
+def real_surroundings() -> Surroundings:
+    """Built once per process. Agents' certificates are read at the first call to one, not at start."""
+    offered = _provider_settings()
+
+    @once
+    def connections() -> AgentConnections:
+        material = agent_client_material()
+        return AgentConnections(
+            ClientMaterial(ca_pem=material.ca_pem, cert_pem=material.cert_pem, key_pem=material.key_pem)
+        )
+
+    def agent(node: Node) -> AgentClient:
+        return connections().client(node_id=node.id, address=node.agent_address)
+
+    return Surroundings(provider=lambda name: providers.provider(name, offered), engine=engines.engine, agent=agent)
+
+
+def _provider_settings() -> providers.ProviderSettings:
+    """`local` is offered where its folders and the agent binary are named."""
+    env = settings.ENV
+    state, cache, agent = env.ringmaster_state_dir, env.ringmaster_cache_dir, env.ringmaster_agent_binary
+    if state is None or cache is None or agent is None:
+        return providers.ProviderSettings()
+    return providers.ProviderSettings(
+        local=LocalSettings(state_dir=state, cache_dir=cache, agent_binary=agent, bake_script=_BAKE)
+    )
