@@ -1,0 +1,290 @@
+// Package cassandra runs Apache Cassandra on this machine: it renders its files, starts, watches and stops it, and makes
+// roles and proofs over CQL.
+package cassandra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"ringmaster/agent"
+	"ringmaster/agent/process"
+	"ringmaster/agent/statefile"
+	"ringmaster/agent/supervise"
+)
+
+// Name is the engine's name in configurations.
+const Name = "cassandra"
+
+// Identity is the engine's own key and certificate, and the authority of its cluster, as PEM files.
+type Identity struct{ KeyAndCertificate, Authority string }
+
+// Engine is Cassandra on one machine. It implements agent.Engine.
+type Engine struct {
+	nodeID     string
+	cache      string
+	place      folders
+	identity   Identity
+	log        *slog.Logger
+	supervisor *supervise.Supervisor
+
+	mu        sync.Mutex
+	config    *Config
+	control   *controlSession
+	heartbeat heartbeats
+}
+
+var _ agent.Engine = (*Engine)(nil)
+
+// New makes the engine of a machine whose state is below folder, with trees in cache.
+func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*Engine, error) {
+	e := &Engine{
+		nodeID: nodeID, cache: cache, place: folders{root: filepath.Join(folder, Name)}, identity: identity, log: log,
+		heartbeat: heartbeats{},
+	}
+	if err := e.place.make(); err != nil {
+		return nil, err
+	}
+	var config Config
+	switch err := statefile.ReadJSON(e.configPath(), &config); {
+	case err == nil:
+		e.config = &config
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	e.control = newControlSession(e.place, e.dial)
+	supervisor, err := supervise.New(program{e}, filepath.Join(e.place.root, "engine.json"), supervise.DefaultTiming(), log)
+	if err != nil {
+		return nil, err
+	}
+	e.supervisor = supervisor
+	return e, nil
+}
+
+// Configure implements agent.Engine.
+func (e *Engine) Configure(document json.RawMessage) error {
+	config, err := parseConfig(document)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	condition := e.supervisor.Condition()
+	if e.config != nil && (condition.Booted || condition.Alive) {
+		if err := e.config.checkSuccessor(config); err != nil {
+			return err
+		}
+	}
+	if err := statefile.WriteJSON(e.configPath(), config); err != nil {
+		return err
+	}
+	e.config = &config
+	return nil
+}
+
+// Run implements agent.Engine.
+func (e *Engine) Run(ctx context.Context) error {
+	go e.watchRing(ctx)
+	return e.supervisor.Run(ctx)
+}
+
+// Status implements agent.Engine.
+func (e *Engine) Status(context.Context) agent.EngineStatus {
+	condition := e.supervisor.Condition()
+	status := agent.EngineStatus{Name: Name, State: agent.EngineAbsent, Restarts: condition.Restarts, LastError: condition.LastError}
+	config, err := e.configured()
+	if err == nil {
+		status.Version = config.Version
+		status.State = agent.EngineStopped
+	}
+	switch {
+	case condition.Alive:
+		status.PID = condition.Process.PID
+		if started, err := process.StartedAt(condition.Process); err == nil {
+			status.StartedAt = &started
+		}
+		status.State = agent.EngineStarting
+		if condition.Ready {
+			status.State = agent.EngineRunning
+			status.CQLReady = e.portOpen()
+		}
+	case condition.Wanted:
+		status.State = agent.EngineFailed
+	}
+	return status
+}
+
+// Do implements agent.Engine.
+func (e *Engine) Do(ctx context.Context, kind agent.JobKind, parameters json.RawMessage, report agent.Report) (any, error) {
+	if len(parameters) == 0 {
+		parameters = json.RawMessage("{}")
+	}
+	switch kind {
+	case agent.Install:
+		return work(ctx, parameters, report, e.install)
+	case agent.Start:
+		return work(ctx, parameters, report, e.start)
+	case agent.Stop:
+		return work(ctx, parameters, report, e.stop)
+	case agent.Drain:
+		return work(ctx, parameters, report, e.drain)
+	case agent.Secure:
+		return work(ctx, parameters, report, e.secure)
+	case agent.RotatePassword:
+		return work(ctx, parameters, report, e.rotatePassword)
+	case agent.Prove:
+		return work(ctx, parameters, report, e.prove)
+	case agent.DescribeRing:
+		return work(ctx, parameters, report, e.describeRing)
+	}
+	return nil, agent.Errorf("unknown-kind", "There is no job of the kind %q.", kind)
+}
+
+// work reads the parameters of a job and runs it.
+func work[P any, R any](
+	ctx context.Context, document json.RawMessage, report agent.Report, do func(context.Context, P, agent.Report) (R, error),
+) (any, error) {
+	var parameters P
+	if err := strictly(document, &parameters); err != nil {
+		return nil, agent.Errorf("invalid-parameters", "%v", err)
+	}
+	if checked, ok := any(parameters).(interface{ check() error }); ok {
+		if err := checked.check(); err != nil {
+			return nil, err
+		}
+	}
+	return do(ctx, parameters, report)
+}
+
+// Nothing are the parameters of a job that takes none.
+type Nothing struct{}
+
+// InstallParameters are those of the job install.
+type InstallParameters struct {
+	Engine  string `json:"engine"`
+	Version string `json:"version"`
+}
+
+func (p InstallParameters) check() error {
+	if p.Engine != "" && p.Engine != Name {
+		return agent.Errorf("invalid-parameters", "engine must be %q", Name)
+	}
+	if !versionForm.MatchString(p.Version) {
+		return agent.Errorf("invalid-parameters", "version must look like 5.0.5")
+	}
+	return nil
+}
+
+// Installed is the result of the job install.
+type Installed struct {
+	Version string `json:"version"`
+}
+
+func (e *Engine) install(_ context.Context, parameters InstallParameters, report agent.Report) (Installed, error) {
+	report(0, "Checking the engine's files")
+	found, err := openTree(e.cache, parameters.Version)
+	if err != nil {
+		return Installed{}, err
+	}
+	return Installed{Version: parameters.Version}, found.check(parameters.Version)
+}
+
+// Started is the result of the job start.
+type Started struct {
+	PID       int  `json:"pid"`
+	FirstBoot bool `json:"first_boot"`
+}
+
+func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Started, error) {
+	config, err := e.configured()
+	if err != nil {
+		return Started{}, err
+	}
+	if _, err := openTree(e.cache, config.Version); err != nil {
+		return Started{}, err
+	}
+	firstBoot := !e.supervisor.Condition().Booted
+	report(0.1, "Waiting for the engine to accept CQL")
+	if err := e.supervisor.Start(ctx); err != nil {
+		return Started{}, err
+	}
+	return Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: firstBoot}, nil
+}
+
+// stopGrace is how long the engine may take to flush and leave.
+const stopGrace = 60 * time.Second
+
+func (e *Engine) stop(ctx context.Context, _ Nothing, report agent.Report) (Nothing, error) {
+	report(0.1, "Waiting for the engine to end")
+	e.control.forget()
+	return Nothing{}, e.supervisor.Stop(ctx, stopGrace)
+}
+
+// configured is the configuration. Error code: not-configured.
+func (e *Engine) configured() (Config, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.config == nil {
+		return Config{}, agent.Errorf("not-configured", "The node has no configuration yet: PUT /v1/config first.")
+	}
+	return *e.config, nil
+}
+
+func (e *Engine) configPath() string { return filepath.Join(e.place.root, "config.json") }
+
+func (e *Engine) portOpen() bool {
+	address, err := e.cqlAddress()
+	if err != nil {
+		return false
+	}
+	socket, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = socket.Close()
+	return true
+}
+
+func (e *Engine) cqlAddress() (string, error) {
+	config, err := e.configured()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(config.Address, strconv.Itoa(cqlPort)), nil
+}
+
+// running fails with the code engine-not-running.
+func (e *Engine) running() error {
+	if condition := e.supervisor.Condition(); !condition.Alive {
+		return agent.Errorf("engine-not-running", "The engine does not run: %s", orElse(condition.LastError, "it was not started"))
+	}
+	return nil
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, duration time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	case <-time.After(duration):
+		return nil
+	}
+}
+
+// Accepts asks the engine itself whether it takes CQL connections, whoever watches over it.
+func (e *Engine) Accepts(ctx context.Context) bool { return program{e}.Ready(ctx) == nil }

@@ -1,0 +1,173 @@
+package cassandra
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"ringmaster/agent/cql"
+	"ringmaster/agent/process"
+)
+
+// program is the engine's process, for the supervisor.
+type program struct{ engine *Engine }
+
+func (p program) Mark() string { return "-Dringmaster.machine=" + p.engine.place.root }
+
+func (p program) Command(firstBoot bool) (process.Spec, error) {
+	config, err := p.engine.configured()
+	if err != nil {
+		return process.Spec{}, err
+	}
+	found, err := openTree(p.engine.cache, config.Version)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	with, err := findJava()
+	if err != nil {
+		return process.Spec{}, err
+	}
+	place := p.engine.place
+	files := tlsFiles{keyAndCertificate: p.engine.identity.KeyAndCertificate, authority: p.engine.identity.Authority}
+	if err := writeFiles(config, place, files, firstBoot); err != nil {
+		return process.Spec{}, err
+	}
+	// What it says of this start stands alone in its file, so that last words are not those of an earlier one.
+	if err := os.Rename(place.output(), place.output()+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return process.Spec{}, err
+	}
+	return process.Spec{
+		Program: with.program("java"), Arguments: jvmArguments(config, place, found, with, p.Mark(), firstBoot),
+		Folder: place.root, Output: place.output(),
+	}, nil
+}
+
+func (p program) Ready(ctx context.Context) error {
+	address, err := p.engine.cqlAddress()
+	if err != nil {
+		return err
+	}
+	// A refused connection is all that most questions cost; the handshake is only tried when something listens.
+	socket, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return err
+	}
+	_ = socket.Close()
+	config, err := p.engine.tlsConfig()
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return cql.Probe(within, address, config)
+}
+
+// LastWords is the last error of this start: what the JVM printed, else what the engine logged.
+func (p program) LastWords() string {
+	printed := lines(p.engine.place.output())
+	for _, said := range [][]string{printed, lines(p.engine.place.systemLog())} {
+		for index := len(said) - 1; index >= 0; index-- {
+			line := strings.TrimSpace(said[index])
+			if strings.Contains(line, "WARN") || strings.HasPrefix(line, "at ") {
+				continue
+			}
+			if strings.Contains(line, "ERROR") || strings.Contains(line, "Exception") || strings.Contains(line, "Error") {
+				return shortened(line)
+			}
+		}
+	}
+	if len(printed) > 0 {
+		return shortened(printed[len(printed)-1])
+	}
+	return "it said nothing; it may have been killed"
+}
+
+func shortened(line string) string {
+	const longest = 400
+	if len(line) > longest {
+		return strings.ToValidUTF8(line[:longest], "") + "…"
+	}
+	return line
+}
+
+// lines are the last ones of a file, at most 64 KiB.
+func lines(path string) []string {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	const tail = 64 << 10
+	if size, err := file.Seek(0, 2); err != nil || size > tail {
+		if _, err := file.Seek(-tail, 2); err != nil {
+			return nil
+		}
+	} else if _, err := file.Seek(0, 0); err != nil {
+		return nil
+	}
+	var found []string
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, tail)
+	for scanner.Scan() {
+		if strings.TrimSpace(scanner.Text()) != "" {
+			found = append(found, scanner.Text())
+		}
+	}
+	return found
+}
+
+// tlsConfig trusts exactly the engine beside us: a chain to the cluster's authority is not enough, because every other
+// node has one; the key must be this machine's own.
+func (e *Engine) tlsConfig() (*tls.Config, error) {
+	authority, err := os.ReadFile(e.identity.Authority)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s holds no certificate", e.identity.Authority)
+	}
+	own, err := ownCertificate(e.identity.KeyAndCertificate)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		// Replaced by the stricter check below; addresses are not names.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			shown := state.PeerCertificates[0]
+			if _, err := shown.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+				return err
+			}
+			key, ok := shown.PublicKey.(*ecdsa.PublicKey)
+			if !ok || !key.Equal(own.PublicKey) {
+				return errors.New("another node's engine answers at this node's address")
+			}
+			return nil
+		},
+	}, nil
+}
+
+func ownCertificate(path string) (*x509.Certificate, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+	}
+	return nil, fmt.Errorf("%s holds no certificate", path)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"ringmaster/agent"
+	"ringmaster/agent/cassandra"
+	"ringmaster/agent/enrol"
+	"ringmaster/agent/identity"
+)
+
+// apiSchema describes every type of the API, by name. Fields without omitempty are required.
+func apiSchema() map[string]any {
+	definitions := map[string]any{}
+	for _, value := range []any{
+		agent.UserData{}, agent.JobRequest{}, agent.Job{}, agent.JobList{}, agent.Status{}, agent.Certificate{},
+		agent.CertificateRequest{}, agent.NewCertificate{}, agent.ErrorBody{}, enrol.Request{}, identity.Issued{},
+		cassandra.Config{}, cassandra.InstallParameters{}, cassandra.Installed{}, cassandra.Started{},
+		cassandra.SecureParameters{}, cassandra.RotateParameters{}, cassandra.ProveParameters{}, cassandra.Proof{},
+	} {
+		describe(reflect.TypeOf(value), definitions)
+	}
+	return map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "Ringmaster agent API",
+		"$defs":   definitions,
+	}
+}
+
+// closed are the types that are one of a few words.
+var closed = map[reflect.Type][]any{
+	reflect.TypeFor[agent.JobKind]():     words(agent.JobKinds()...),
+	reflect.TypeFor[agent.JobState]():    words(agent.Running, agent.Succeeded, agent.Failed),
+	reflect.TypeFor[agent.EngineState](): words(agent.EngineAbsent, agent.EngineStopped, agent.EngineStarting, agent.EngineRunning, agent.EngineFailed),
+}
+
+func words[T any](values ...T) []any {
+	all := make([]any, len(values))
+	for index, value := range values {
+		all[index] = value
+	}
+	return all
+}
+
+// describe returns the schema of a type; structs go to definitions and are referred to.
+func describe(kind reflect.Type, definitions map[string]any) map[string]any {
+	if values, found := closed[kind]; found {
+		return map[string]any{"type": "string", "enum": values}
+	}
+	switch kind {
+	case reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return map[string]any{"type": "object"}
+	}
+	switch kind.Kind() {
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": describe(kind.Elem(), definitions)}
+	case reflect.Map:
+		return map[string]any{"type": "object"}
+	case reflect.Pointer:
+		return map[string]any{"anyOf": []any{describe(kind.Elem(), definitions), map[string]any{"type": "null"}}}
+	case reflect.Struct:
+		if _, known := definitions[kind.Name()]; !known {
+			definitions[kind.Name()] = nil
+			definitions[kind.Name()] = describeStruct(kind, definitions)
+		}
+		return map[string]any{"$ref": "#/$defs/" + kind.Name()}
+	}
+	return map[string]any{}
+}
+
+func describeStruct(kind reflect.Type, definitions map[string]any) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, field := range reflect.VisibleFields(kind) {
+		if field.Anonymous {
+			continue
+		}
+		name, rest, _ := strings.Cut(field.Tag.Get("json"), ",")
+		properties[name] = describe(field.Type, definitions)
+		if !strings.Contains(rest, "omitempty") {
+			required = append(required, name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}

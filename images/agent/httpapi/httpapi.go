@@ -1,0 +1,227 @@
+// Package httpapi serves an agent's API; see docs/agent-api.md.
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"ringmaster/agent"
+)
+
+const (
+	maxBody = 256 << 10
+	maxWait = 5 * time.Second
+)
+
+// Jobs are the named jobs. Errors are *agent.Error.
+type Jobs interface {
+	Put(name string, request agent.JobRequest) (agent.Job, error)
+	Get(ctx context.Context, name string, wait time.Duration) (agent.Job, error)
+	Delete(name string) error
+	List() []agent.Job
+}
+
+// Certificates are those the agent serves with. Errors are *agent.Error.
+type Certificates interface {
+	Certificate() (agent.Certificate, error)
+	RequestRenewal() (string, error)
+	Renew(certificate string) error
+}
+
+// API joins what is served.
+type API struct {
+	NodeID       string
+	Agent        agent.AgentStatus
+	Engine       agent.Engine
+	Jobs         Jobs
+	Certificates Certificates
+	Log          *slog.Logger
+}
+
+// Handler routes the API. Who may call is decided by TLS, before it.
+func (a *API) Handler() http.Handler {
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /v1/status", a.answer(a.status))
+	routes.HandleFunc("PUT /v1/config", a.answer(a.putConfig))
+	routes.HandleFunc("GET /v1/jobs", a.answer(a.listJobs))
+	routes.HandleFunc("PUT /v1/jobs/{name}", a.answer(a.putJob))
+	routes.HandleFunc("GET /v1/jobs/{name}", a.answer(a.getJob))
+	routes.HandleFunc("DELETE /v1/jobs/{name}", a.answer(a.deleteJob))
+	routes.HandleFunc("GET /v1/certificate", a.answer(a.getCertificate))
+	routes.HandleFunc("POST /v1/certificate/request", a.answer(a.requestCertificate))
+	routes.HandleFunc("PUT /v1/certificate", a.answer(a.putCertificate))
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if _, pattern := routes.Handler(request); pattern == "" {
+			a.unrouted(routes, response, request)
+			return
+		}
+		routes.ServeHTTP(response, request)
+	})
+}
+
+// unrouted answers what no route takes, in the one form of errors.
+func (a *API) unrouted(routes *http.ServeMux, response http.ResponseWriter, request *http.Request) {
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+		other := request.Clone(request.Context())
+		other.Method = method
+		if _, pattern := routes.Handler(other); pattern != "" {
+			a.write(response, http.StatusMethodNotAllowed, agent.ErrorBody{Error: agent.Errorf("method-not-allowed", "%s is not possible here.", request.Method)})
+			return
+		}
+	}
+	a.write(response, http.StatusNotFound, agent.ErrorBody{Error: agent.Errorf("not-found", "There is nothing at this path.")})
+}
+
+func (a *API) answer(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(response http.ResponseWriter, request *http.Request) {
+		request.Body = http.MaxBytesReader(response, request.Body, maxBody)
+		body, err := do(request)
+		if err != nil {
+			coded := agent.AsError(err)
+			status := statusOf(coded.Code)
+			if status == http.StatusInternalServerError {
+				a.Log.Error("request failed", "method", request.Method, "path", request.URL.Path, "error", err)
+			}
+			a.write(response, status, agent.ErrorBody{Error: coded})
+			return
+		}
+		if body == nil {
+			response.WriteHeader(http.StatusNoContent)
+			return
+		}
+		a.write(response, http.StatusOK, body)
+	}
+}
+
+func statusOf(code string) int {
+	switch code {
+	case "job-not-found":
+		return http.StatusNotFound
+	case "job-differs", "identity-fixed", "no-renewal":
+		return http.StatusConflict
+	case "body-too-large":
+		return http.StatusRequestEntityTooLarge
+	case "invalid-body", "invalid-name", "unknown-kind", "invalid-wait", "invalid-config", "setting-not-allowed", "certificate-refused":
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+func (a *API) write(response http.ResponseWriter, status int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		a.Log.Error("cannot write an answer", "error", err)
+		response.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	response.Header().Set("Content-Type", "application/json")
+	response.Header().Set("Cache-Control", "no-store")
+	response.WriteHeader(status)
+	_, _ = response.Write(append(content, '\n'))
+}
+
+func (a *API) status(request *http.Request) (any, error) {
+	return agent.Status{
+		Agent: a.Agent, NodeID: a.NodeID, Engine: a.Engine.Status(request.Context()), Ring: a.Engine.Ring(request.Context()),
+	}, nil
+}
+
+func (a *API) putConfig(request *http.Request) (any, error) {
+	document, err := readAll(request)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.Engine.Configure(document)
+}
+
+func (a *API) listJobs(*http.Request) (any, error) { return agent.JobList{Items: a.Jobs.List()}, nil }
+
+func (a *API) putJob(request *http.Request) (any, error) {
+	wait, err := waitOf(request)
+	if err != nil {
+		return nil, err
+	}
+	var body agent.JobRequest
+	if err := read(request, &body); err != nil {
+		return nil, err
+	}
+	job, err := a.Jobs.Put(request.PathValue("name"), body)
+	if err != nil || wait == 0 {
+		return job, err
+	}
+	return a.Jobs.Get(request.Context(), job.Name, wait)
+}
+
+func (a *API) getJob(request *http.Request) (any, error) {
+	wait, err := waitOf(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.Jobs.Get(request.Context(), request.PathValue("name"), wait)
+}
+
+func (a *API) deleteJob(request *http.Request) (any, error) {
+	return nil, a.Jobs.Delete(request.PathValue("name"))
+}
+
+func (a *API) getCertificate(*http.Request) (any, error) { return a.Certificates.Certificate() }
+
+func (a *API) requestCertificate(*http.Request) (any, error) {
+	csr, err := a.Certificates.RequestRenewal()
+	return agent.CertificateRequest{CSR: csr}, err
+}
+
+func (a *API) putCertificate(request *http.Request) (any, error) {
+	var body agent.NewCertificate
+	if err := read(request, &body); err != nil {
+		return nil, err
+	}
+	return nil, a.Certificates.Renew(body.Certificate)
+}
+
+func waitOf(request *http.Request) (time.Duration, error) {
+	text := request.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds >= 0 && seconds <= maxWait.Seconds()) {
+		return 0, agent.Errorf("invalid-wait", "wait must be a number of seconds between 0 and %g.", maxWait.Seconds())
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+func read(request *http.Request, into any) error {
+	content, err := readAll(request)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return agent.Errorf("invalid-body", "The body cannot be read: %v.", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return agent.Errorf("invalid-body", "Something follows the JSON value in the body.")
+	}
+	return nil
+}
+
+func readAll(request *http.Request) ([]byte, error) {
+	content, err := io.ReadAll(request.Body)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, agent.Errorf("body-too-large", "A body may have %d bytes.", tooLarge.Limit)
+	}
+	if err != nil {
+		return nil, agent.Errorf("invalid-body", "The body cannot be read: %v.", err)
+	}
+	return content, nil
+}
