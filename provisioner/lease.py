@@ -161,9 +161,7 @@ WITH operation AS (
      WHERE s.id = w.id
 )
 SELECT again_in, {_NOTE} FROM operation
-""".format(
-    asked="(cancel_requested_at IS NOT NULL AND state <> 'cancelling') OR retry_requested_at IS NOT NULL"
-)
+""".format(asked="(cancel_requested_at IS NOT NULL AND state <> 'cancelling') OR retry_requested_at IS NOT NULL")
 
 _BLOCK = f"""
 WITH operation AS (

@@ -261,7 +261,8 @@ class _Claim:
 
     def back_off(self, attempts_before: int) -> float:
         longest = min(self.limits.longest_back_off, self.limits.first_back_off * 2 ** min(attempts_before, 16))
-        return longest * random.uniform(0.5, 1.0)
+        seconds: float = longest * random.uniform(0.5, 1.0)
+        return seconds
 
     # Recording: one statement each, and only while the lease is ours
 

@@ -8,6 +8,7 @@ import structlog
 from celery import shared_task
 from django.db import close_old_connections
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from provisioner import runner, sweep
 from provisioner.operations import registry
@@ -67,7 +68,7 @@ def nudge(operation_id: str, *, countdown: float = 0.0) -> bool:
     """Ring for an operation. False: the broker is away; the row stays due and the sweep rings later."""
     try:
         run_operation.apply_async((operation_id,), countdown=countdown or None, retry=False)
-    except OperationalError as error:
+    except (OperationalError, RedisError, OSError) as error:
         log.warning("nudge not sent", operation_id=operation_id, error=str(error))
         return False
     return True

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +59,7 @@ class Watchdog:
         """Send a ping; end the process when those before have not been heard for too long."""
         try:
             self._ping()
-        except (OperationalError, OSError) as error:
+        except (OperationalError, RedisError, OSError) as error:
             log.warning("broker away", error=str(error))
             self._unheard_since = None
             return

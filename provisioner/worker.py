@@ -13,7 +13,8 @@ from typing import Any
 from celery import Celery, signals
 from celery.app.amqp import AMQP
 from django.conf import settings
-from kombu import Connection, Queue
+from kombu.connection import Connection
+from kombu.entity import Queue
 
 from backend.config import logs
 from backend.config.celery import celery_settings
@@ -26,12 +27,12 @@ OPERATIONS_QUEUE = "ringmaster"
 BEAT_QUEUE = "ringmaster.beat"
 
 
-
 class _Connection(Connection):
     """Looks for an absent broker every second; the library would soon do so every half minute only."""
 
-    def ensure_connection(self, *args: Any, **options: Any) -> Connection:
-        return super().ensure_connection(*args, **options, interval_start=1, interval_step=0, interval_max=1)
+    def ensure_connection(self, *args: Any, **options: Any) -> Any:
+        every_second = {"interval_start": 1, "interval_step": 0, "interval_max": 1}
+        return super().ensure_connection(*args, **{**options, **every_second})
 
 
 class _Amqp(AMQP):

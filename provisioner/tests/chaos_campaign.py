@@ -17,17 +17,15 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import redis
 
 from infra.local import services
-
-if TYPE_CHECKING:
-    from backend.operations.models import Operation
 
 TIME_SCALE = "0.4"  # a lease is 3.2 s
 WORKERS = 2
@@ -92,10 +90,8 @@ class Fleet:
             return []
 
     def signal_group(self, name: str, number: signal.Signals) -> None:
-        try:
+        with suppress(ProcessLookupError):  # already gone; tend() will see
             os.killpg(self.processes[name].pid, number)
-        except ProcessLookupError:
-            pass  # already gone; tend() will see
 
     def end(self, name: str) -> None:
         self.signal_group(name, signal.SIGKILL)
@@ -165,7 +161,7 @@ class Chaos:
             if fault == "messages lost":
                 client.delete("ringmaster")
                 return
-            messages = client.lrange("ringmaster", 0, -1)
+            messages = client.lrange("ringmaster", 0, 99)
             self.choose.shuffle(messages)
             for message in messages * 4:
                 client.lpush("ringmaster", message)
@@ -315,7 +311,7 @@ def _judge(report: Report, fleet: Fleet) -> Report:
     report.made_twice = [name for name, times in created.items() if times > 1]
     for operation, by_token in spans.items():
         ordered = sorted(by_token.values())
-        for before, after in zip(ordered, ordered[1:], strict=False):
+        for before, after in pairwise(ordered):
             if before[1] >= after[0]:
                 report.overlaps.append(f"{operation} {(before[1] - after[0]) / 1e6:.1f} ms")
     return report

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -47,10 +47,8 @@ def celery(folder: Path, broker: services.Redis, *arguments: str, **more: str) -
     try:
         yield process
     finally:
-        try:
+        with suppress(ProcessLookupError):  # it ended by itself, as some tests want
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended by itself, as some tests want
         process.wait()
 
 

@@ -1,0 +1,307 @@
+"""What every kind of operation must stand: the checks of docs/operations.md, for any kind, in one process.
+
+A kind plugs in with its `OperationCode` and a way to make worlds:
+
+    @contextmanager
+    def fresh() -> Iterator[World]: ...            # a fake provider, fake agents, rows
+
+    def test_every_step_run_twice(): check_every_step_twice(CODE, fresh)
+
+The real runner runs against the real database (tests need `django_db(transaction=True)`). Waiting is skipped: what is
+due later is made due at once. A worker is killed by `Killed`, which no step and no runner catches, after which its
+lease is made to end. Steps run one at a time, so that a snapshot shows the effect of one step.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from django.db.models.functions import Now
+
+from backend.operations.models import Operation, OperationStep
+from backend.operations.states import FINISHED, OPEN, OperationState, StepState
+from provisioner import runner
+from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, StepFunction
+from provisioner.runner import Limits
+
+# More calls of the runner than any operation needs: past this it is going round in circles.
+_MOST_ROUNDS = 200
+_LIMITS = Limits(nap=0.0, threads=1, lease=60.0, budget=30.0, barren_claims=10_000)
+
+
+class World(Protocol):
+    """One installation with nothing in it but what the operation needs to begin."""
+
+    def start(self) -> Operation:
+        """Order the operation; called once per world."""
+        ...
+
+    def snapshot(self) -> object:
+        """Everything the operation can change, comparable with `==` with that of another world in the same state.
+
+        So without times and without random ids: names, counts and states.
+        """
+        ...
+
+    def leftovers(self) -> list[str]:
+        """What is there now, outside and in rows, that was not there before `start`; history does not count."""
+        ...
+
+
+Worlds = Callable[[], AbstractContextManager[World]]
+
+
+class Killed(BaseException):
+    """The worker dies here."""
+
+
+class AnswerLost(Exception):
+    """The call failed on the way there, or its answer on the way back."""
+
+
+class _RuleBroken(BaseException):
+    """Found while a step ran. Not an Exception, which the runner would take for a failing step and try again."""
+
+
+class Moment(StrEnum):
+    BEFORE = "before its effect"
+    AFTER = "after its effect, before it was recorded"
+
+
+class _Doing(StrEnum):
+    DO = "do"
+    UNDO = "undo"
+
+
+_Around = Callable[[_Doing, StepContext, StepFunction], Outcome]
+
+
+def check_every_step_twice(code: OperationCode, worlds: Worlds) -> None:
+    """Every finished step is called once more; the world must not notice."""
+    with worlds() as world:
+        operation = world.start()
+        _drive(operation, _with(code, _twice(world, _Doing.DO)))
+        _expect_state(operation, OperationState.SUCCEEDED, "with every step run twice")
+
+
+def check_killed_after_every_step(code: OperationCode, worlds: Worlds) -> None:
+    """The worker is killed before and after the effect of every step, and while it closes the operation."""
+    undisturbed, positions = _undisturbed(code, worlds)
+    for position in positions:
+        for moment in Moment:
+            strike = _Strike(_Doing.DO, position, moment, Killed)
+            with worlds() as world:
+                operation = world.start()
+                _drive(operation, _with(code, strike.around))
+                _expect(strike.struck == 1, f"step {position} was never reached")
+                _expect_state(operation, OperationState.SUCCEEDED, f"killed at {strike}")
+                _expect_same(undisturbed, world.snapshot(), f"killed at {strike}")
+    with worlds() as world:
+        operation = world.start()
+        _drive(operation, _killed_while_closing(code))
+        _expect_state(operation, OperationState.SUCCEEDED, "killed while closing")
+        _expect_same(undisturbed, world.snapshot(), "killed while closing")
+
+
+def check_failing_at_every_step_and_cancelled(code: OperationCode, worlds: Worlds) -> None:
+    """Every step in turn fails for good, before its effect and with its answer lost; then a person cancels.
+
+    The world must be as it was. Past the point of no return cancelling is refused: there the step recovers and the
+    operation must end well.
+    """
+    undisturbed, positions = _undisturbed(code, worlds)
+    for position in positions:
+        for moment in Moment:
+            failing = _Strike(_Doing.DO, position, moment, AnswerLost, times=_MOST_ROUNDS)
+            with worlds() as world:
+                operation = world.start()
+                _drive(operation, _with(code, failing.around), until=failing.has_struck_twice)
+                _expect(failing.has_struck_twice(), f"step {position} was never reached")
+                _cancel(operation)
+                if not _can_be_cancelled(operation, position):
+                    failing.times = 0
+                _drive(operation, _with(code, failing.around))
+                operation.refresh_from_db()
+                if _can_be_cancelled(operation, position):
+                    _expect_state(operation, OperationState.CANCELLED, f"failing at {failing}, then cancelled")
+                    _expect_nothing_left(world, f"failing at {failing}, then cancelled")
+                else:
+                    _expect_state(operation, OperationState.SUCCEEDED, f"failing at {failing}, too late to cancel")
+                    _expect_same(undisturbed, world.snapshot(), f"failing at {failing}, too late to cancel")
+
+
+def check_undo_twice(code: OperationCode, worlds: Worlds) -> None:
+    """Cancelled as late as can be, every finished undo is called once more; then the world must be as it was.
+
+    Also with the worker killed before and after every undo. A kind that cannot be cancelled passes.
+    """
+    _, positions = _undisturbed(code, worlds)
+    with worlds() as world:
+        operation = world.start()
+        last = max((p for p in positions if _can_be_cancelled(operation, p)), default=None)
+        if last is None:
+            return
+        _run_up_to(operation, code, last)
+        _drive(operation, _with(code, _twice(world, _Doing.UNDO)))
+        _expect_state(operation, OperationState.CANCELLED, "with every undo run twice")
+        _expect_nothing_left(world, "with every undo run twice")
+    for position in positions:
+        for moment in Moment:
+            strike = _Strike(_Doing.UNDO, position, moment, Killed)
+            with worlds() as world:
+                operation = world.start()
+                _run_up_to(operation, code, last)
+                _drive(operation, _with(code, strike.around))
+                _expect_state(operation, OperationState.CANCELLED, f"killed at {strike}")
+                _expect_nothing_left(world, f"killed at {strike}")
+
+
+@dataclass
+class _Strike:
+    """Raises `error` at one moment of one step, `times` times."""
+
+    doing: _Doing
+    position: int
+    moment: Moment
+    error: type[BaseException]
+    times: int = 1
+    struck: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.doing} of step {self.position}, {self.moment}"
+
+    def has_struck_twice(self) -> bool:
+        return self.struck > 1
+
+    def around(self, doing: _Doing, context: StepContext, function: StepFunction) -> Outcome:
+        mine = doing is self.doing and context.step.position == self.position and self.struck < self.times
+        if mine and self.moment is Moment.BEFORE:
+            self._strike()
+        outcome = function(context)
+        if mine and self.moment is Moment.AFTER:
+            self._strike()
+        return outcome
+
+    def _strike(self) -> None:
+        self.struck += 1
+        raise self.error(str(self))
+
+
+def _twice(world: World, doing_twice: _Doing) -> _Around:
+    def around(doing: _Doing, context: StepContext, function: StepFunction) -> Outcome:
+        outcome = function(context)
+        if doing is doing_twice and isinstance(outcome, Done):
+            once = world.snapshot()
+            again = function(context)
+            name = f"{doing} of {context.step.name} {context.step.target}".strip()
+            try:
+                _expect(isinstance(again, Done), f"the second {name} is not done: {again}")
+                _expect_same(once, world.snapshot(), f"the second {name}")
+            except AssertionError as error:
+                raise _RuleBroken(str(error)) from error
+        return outcome
+
+    return around
+
+
+def _with(code: OperationCode, around: _Around) -> OperationCode:
+    """The code with every call of a step going through `around`."""
+
+    def through(doing: _Doing, function: StepFunction) -> StepFunction:
+        return lambda context: around(doing, context, function)
+
+    steps = {
+        name: StepCode(
+            do=through(_Doing.DO, step.do), undo=None if step.undo is None else through(_Doing.UNDO, step.undo)
+        )
+        for name, step in code.steps.items()
+    }
+    return replace(code, steps=steps)
+
+
+def _killed_while_closing(code: OperationCode) -> OperationCode:
+    """The code whose worker dies once after `on_succeeded`, before the transaction is committed."""
+    lives = iter([Killed("while closing")])
+
+    def on_succeeded(operation: Operation) -> None:
+        if code.on_succeeded is not None:
+            code.on_succeeded(operation)
+        for death in lives:
+            raise death
+
+    return replace(code, on_succeeded=on_succeeded)
+
+
+def _undisturbed(code: OperationCode, worlds: Worlds) -> tuple[object, list[int]]:
+    """How the world looks after a quiet run, and the positions of the plan's steps."""
+    with worlds() as world:
+        operation = world.start()
+        _drive(operation, code)
+        _expect_state(operation, OperationState.SUCCEEDED, "undisturbed")
+        return world.snapshot(), list(operation.steps.order_by("position").values_list("position", flat=True))
+
+
+def _run_up_to(operation: Operation, code: OperationCode, position: int) -> None:
+    """Run until the step at `position` has had its effect, then ask to cancel."""
+    reached = _Strike(_Doing.DO, position, Moment.AFTER, AnswerLost, times=_MOST_ROUNDS)
+    _drive(operation, _with(code, reached.around), until=lambda: reached.struck > 0)
+    _cancel(operation)
+
+
+def _drive(operation: Operation, code: OperationCode, *, until: Callable[[], bool] = lambda: False) -> None:
+    """Call the runner as workers would, without the waiting, until the end, a block, or `until`."""
+    find_code = {code.kind: code}.get
+    for _ in range(_MOST_ROUNDS):
+        _let_time_pass(operation)
+        try:
+            runner.run(operation.id, find_code=find_code, limits=_LIMITS)
+        except Killed:
+            pass  # whoever comes next finds the lease ended
+        except _RuleBroken as error:
+            raise AssertionError(str(error)) from error
+        operation.refresh_from_db()
+        if operation.state in {*FINISHED, OperationState.BLOCKED} or until():
+            return
+    _expect(False, f"{operation.kind} does not end: {operation.reason or operation.state}")
+
+
+def _let_time_pass(operation: Operation) -> None:
+    rows = Operation.objects.filter(id=operation.id, state__in=OPEN, due_at__isnull=False)
+    rows.update(due_at=Now(), lease_until=None)
+    OperationStep.objects.filter(operation=operation, due_at__isnull=False).update(due_at=Now())
+
+
+def _cancel(operation: Operation) -> None:
+    Operation.objects.filter(id=operation.id, state__in=OPEN).update(cancel_requested_at=Now(), due_at=Now())
+
+
+def _can_be_cancelled(operation: Operation, position: int) -> bool:
+    """Whether it may still be cancelled once the step at `position`, and with it its group, has begun."""
+    if operation.cancellable_until is None:
+        return True
+    group = OperationStep.objects.get(operation=operation, position=position).group
+    begun = OperationStep.objects.filter(operation=operation, group__lte=group)
+    return all(step.position < operation.cancellable_until for step in begun)
+
+
+def _expect(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise AssertionError(otherwise)
+
+
+def _expect_state(operation: Operation, state: OperationState, when: str) -> None:
+    operation.refresh_from_db()
+    if operation.state != state:
+        steps = ", ".join(f"{s.position} {s.name} {s.state}" for s in operation.steps.exclude(state=StepState.PENDING))
+        raise AssertionError(f"{when}: {operation.state} instead of {state}: {operation.reason} ({steps})")
+
+
+def _expect_same(expected: object, found: object, when: str) -> None:
+    _expect(expected == found, f"{when}: the world is different.\nexpected: {expected}\nfound:    {found}")
+
+
+def _expect_nothing_left(world: World, when: str) -> None:
+    left = world.leftovers()
+    _expect(not left, f"{when}: left behind: {', '.join(left)}")

@@ -1,0 +1,127 @@
+"""A whole installation with nothing in it but a tenant and the catalogue: fake provider, fake agents, real rows."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.accounts.models import Membership, Organisation, User
+from backend.accounts.queries import Identity
+from backend.accounts.states import PERMISSIONS, Role
+from backend.catalog import actions as catalog
+from backend.clusters import actions, authorities
+from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
+from backend.clusters.schemas import ClusterOrder
+from backend.operations.models import Operation
+from provisioner import runner
+from provisioner.agent.fake import FakeAgents
+from provisioner.engines import registry as engines
+from provisioner.operations import registry
+from provisioner.operations.surroundings import Surroundings, use
+from provisioner.providers.fake import FakeProvider, FakeSettings
+
+ZONES = ("fake-1a", "fake-1b", "fake-1c")
+_number = itertools.count(1)
+
+
+@dataclass
+class ClusterWorld:
+    """A `World` of the test kit. `order` writes the order under test and answers its operation."""
+
+    who: Identity
+    provider: FakeProvider
+    agents: FakeAgents
+    order: Callable[["ClusterWorld"], Operation]
+    cluster_id: str = ""
+
+    def start(self) -> Operation:
+        return self.order(self)
+
+    def snapshot(self) -> object:
+        cluster = Cluster.objects.get(id=self.cluster_id)
+        nodes = [
+            (node.zone, node.position, node.state, bool(node.address), bool(node.host_id)) for node in self._nodes()
+        ]
+        return {
+            "cluster": (cluster.state, cluster.deleted_at is None, cluster.active_at is None),
+            "revealed": cluster.admin_revealed_at is not None,
+            "nodes": nodes,
+            "machines": sorted(
+                (machine.zone, str(machine.state)) for machine in self.provider.list_machines(region="fake-1")
+            ),
+            "networks": len(self.provider.list_networks(region="fake-1")),
+            "roles": sorted(self.agents.roles(f"{cluster.name} {cluster.id}")),
+            "secrets": sorted(Secret.objects.filter(owner=cluster.id).values_list("purpose", flat=True)),
+            "enrolments": NodeEnrolment.objects.filter(node__cluster=cluster).count(),
+        }
+
+    def leftovers(self) -> list[str]:
+        secrets = [f"secret {secret.purpose}" for secret in Secret.objects.filter(owner=self.cluster_id)]
+        alive = [f"node {node.name}" for node in self._nodes() if node.deleted_at is None]
+        cluster = [] if Cluster.objects.get(id=self.cluster_id).deleted_at else ["the cluster itself"]
+        return self.provider.inventory() + secrets + alive + cluster
+
+    def _nodes(self) -> list[Node]:
+        return list(Node.objects.filter(cluster_id=self.cluster_id).order_by("position"))
+
+    def create(self) -> Operation:
+        order = ClusterOrder(
+            name="demo",
+            engine="cassandra",
+            provider="fake",
+            region="fake-1",
+            zones=list(ZONES),
+            machine_type="fake.small",
+            nodes_per_zone=1,
+        )
+        started = actions.create(self.who, order)
+        self.cluster_id = started["cluster"]["id"]
+        return Operation.objects.get(id=started["operation"]["id"])
+
+    def created(self) -> None:
+        """An active cluster, as a quiet run of its creation leaves it."""
+        self.finish(self.create())
+
+    def finish(self, operation: Operation) -> None:
+        while runner.run(operation.id, find_code=registry.find).again_in is not None:
+            pass
+        operation.refresh_from_db()
+        assert operation.state == "succeeded", operation.reason
+
+
+@contextmanager
+def cluster_world(folder: Path, order: Callable[[ClusterWorld], Operation]) -> Iterator[ClusterWorld]:
+    """One world of its own: rows of other worlds stay in the database but belong to other tenants."""
+    registry.register_all()
+    catalog.load(with_tests=True)
+    authorities.ensure_control_plane_pki()
+    number = next(_number)
+    provider = FakeProvider(FakeSettings(path=folder / f"world-{number}.sqlite"))
+    agents = FakeAgents(
+        folder / f"agents-{number}.sqlite", powered=lambda address: provider.machine_at(address) is not None
+    )
+    world = ClusterWorld(who=_owner(number), provider=provider, agents=agents, order=order)
+    surroundings = Surroundings(
+        provider=lambda name: provider,
+        engine=engines.engine,
+        agent=lambda node: agents.client(node_id=node.id, address=node.agent_address),
+    )
+    with use(surroundings):
+        yield world
+
+
+def _owner(number: int) -> Identity:
+    organisation = Organisation.objects.create(name=f"World {number}", slug=f"world-{number}")
+    user = User.objects.create(email=f"owner@world-{number}.example")
+    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
+    return Identity(
+        organisation_id=organisation.id,
+        user_id=user.id,
+        user_email=user.email,
+        role=Role.OWNER,
+        permissions=PERMISSIONS[Role.OWNER],
+        token_id=None,
+        source_address=None,
+        request_id="test",
+    )
