@@ -66,7 +66,9 @@ def active(creating: Cluster) -> Cluster:
         actions.node_machine_ready(
             node.id, machine_id=f"m-{node.position}", address=address, agent_address=f"{address}:7443"
         )
-        actions.node_proved(node.id, host_id=f"00000000-0000-0000-0000-00000000000{node.position}", engine_version="5.0.5")
+        actions.node_proved(
+            node.id, host_id=f"00000000-0000-0000-0000-00000000000{node.position}", engine_version="5.0.5"
+        )
     finish_operations()
     assert actions.cluster_active(creating.id)
     creating.refresh_from_db()

@@ -25,7 +25,10 @@ def test_it_answers_with_the_cluster_and_the_operation_that_makes_it(api: ApiCli
     assert cluster["options"] == {"tags": {"team": "Checkout"}}
     assert cluster["created_by"].startswith("owner@acme.example")
     assert cluster["current_operation"] == {
-        "id": operation["id"], "kind": "create_cluster", "state": "pending", "progress": 0
+        "id": operation["id"],
+        "kind": "create_cluster",
+        "state": "pending",
+        "progress": 0,
     }
     assert operation["title"] == "Create cluster"
     assert operation["cluster_id"] == cluster["id"]
@@ -36,9 +39,7 @@ def test_it_answers_with_the_cluster_and_the_operation_that_makes_it(api: ApiCli
 def test_its_nodes_have_names_racks_seeds_and_balanced_tokens(api: ApiClient):
     api.post("/clusters", ORDER | {"nodes_per_zone": 2})
     nodes = list(Node.objects.order_by("position"))
-    assert [node.name for node in nodes] == [
-        f"orders-local-1{zone}-{turn}" for turn in (1, 2) for zone in "abc"
-    ]
+    assert [node.name for node in nodes] == [f"orders-local-1{zone}-{turn}" for turn in (1, 2) for zone in "abc"]
     assert [node.is_seed for node in nodes] == [True] * 3 + [False] * 3
     tokens = [token for node in nodes for token in node.tokens]
     assert len(set(tokens)) == 6 * 16
@@ -68,8 +69,11 @@ def test_nothing_secret_is_stored_in_the_clear_or_answered(api: ApiClient):
     with connection.cursor() as cursor:
         cursor.execute("SELECT string_agg(s::text, '') FROM clusters_secret s")
         stored = cursor.fetchone()[0]
-    everything = stored + answer.content.decode() + str(list(AuditRecord.objects.values())) + str(
-        list(Operation.objects.values())
+    everything = (
+        stored
+        + answer.content.decode()
+        + str(list(AuditRecord.objects.values()))
+        + str(list(Operation.objects.values()))
     )
     for secret in (*passwords, key):
         assert secret not in everything

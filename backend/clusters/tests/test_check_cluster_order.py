@@ -1,0 +1,43 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backend.accounts.states import Role
+from backend.clusters.models import Cluster
+from backend.clusters.tests.conftest import ORDER
+from backend.conftest import ApiClient, Tenant
+from backend.operations.models import Operation
+
+
+def test_it_says_what_the_order_comes_to_and_changes_nothing(api: ApiClient, budget: Callable[[int | None], None]):
+    budget(6000)
+    answer = api.post("/clusters/check", ORDER | {"nodes_per_zone": 2})
+    assert answer.status_code == 200
+    said = answer.json()
+    assert said["ok"] is True
+    assert (said["nodes_total"], said["replicas"], said["memory_mib_total"]) == (6, 3, 3600)
+    assert said["nodes_that_fit"] == 10
+    assert said["datacenter"] == "local-local-1"
+    assert not Cluster.objects.exists()
+    assert not Operation.objects.exists()
+
+
+@pytest.mark.parametrize("change", [{"engine": "mysql"}, {"name": "Bad"}, {"zones": ["local-1z"]}])
+def test_it_refuses_as_the_order_itself_would(api: ApiClient, change: dict[str, Any]):
+    checked, ordered = api.post("/clusters/check", ORDER | change), api.post("/clusters", ORDER | change)
+    assert checked.status_code == ordered.status_code
+    for answer in (checked, ordered):
+        answer.json()["error"].pop("request_id")
+    assert checked.json()["error"]["message"] == ordered.json()["error"]["message"]
+
+
+def test_it_knows_taken_names_and_full_regions(api: ApiClient, creating: Cluster, budget: Callable[[int | None], None]):
+    assert api.post("/clusters/check", ORDER).json()["error"]["code"] == "name_taken"
+    budget(2000)
+    answer = api.post("/clusters/check", ORDER | {"name": "second"})
+    assert answer.json()["error"]["code"] == "not_enough_memory"
+
+
+def test_a_viewer_may_not_ask(api: ApiClient, tenant: Tenant):
+    assert tenant.api(tenant.member(Role.VIEWER)).post("/clusters/check", ORDER).status_code == 403
