@@ -80,7 +80,6 @@ def ring_of(cluster: Cluster, nodes: list[Node], heap_mib: int) -> Ring:
         members=tuple(member_of(cluster, node) for node in nodes),
         heap_mib=heap_mib,
         version=cluster.engine_version,
-        options=cluster.options,
     )
 
 

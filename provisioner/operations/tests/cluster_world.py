@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.accounts.models import Membership, Organisation, User
@@ -34,6 +34,7 @@ class ClusterWorld:
     agents: FakeAgents
     order: Callable[["ClusterWorld"], Operation]
     cluster_id: str = ""
+    before: list[str] = field(default_factory=list)
 
     def start(self) -> Operation:
         return self.order(self)
@@ -57,6 +58,9 @@ class ClusterWorld:
         }
 
     def leftovers(self) -> list[str]:
+        return [thing for thing in self._things() if thing not in self.before]
+
+    def _things(self) -> list[str]:
         secrets = [f"secret {secret.purpose}" for secret in Secret.objects.filter(owner=self.cluster_id)]
         alive = [f"node {node.name}" for node in self._nodes() if node.deleted_at is None]
         cluster = [] if Cluster.objects.get(id=self.cluster_id).deleted_at else ["the cluster itself"]
@@ -82,6 +86,7 @@ class ClusterWorld:
     def created(self) -> None:
         """An active cluster, as a quiet run of its creation leaves it."""
         self.finish(self.create())
+        self.before = self._things()
 
     def finish(self, operation: Operation) -> None:
         while runner.run(operation.id, find_code=registry.find).again_in is not None:
