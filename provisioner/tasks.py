@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 
 from provisioner import runner, sweep
 from provisioner.operations import registry
+from provisioner.reconcile import capacity, certificates, health
 from provisioner.worker import OPERATIONS_QUEUE, app
 
 log = structlog.get_logger(__name__)
@@ -57,6 +58,27 @@ def nudge_due_operations() -> None:
     for operation_id in sweep.mark_nudged(backlog=backlog):
         if not nudge(operation_id):
             break
+
+
+@shared_task(name="provisioner.reconcile_health", time_limit=RECONCILE_LIMIT)
+def reconcile_health() -> None:
+    """See provisioner/reconcile/health.py."""
+    close_old_connections()
+    health.check_clusters()
+
+
+@shared_task(name="provisioner.reconcile_capacity", time_limit=RECONCILE_LIMIT)
+def reconcile_capacity() -> None:
+    """See provisioner/reconcile/capacity.py."""
+    close_old_connections()
+    capacity.record_capacity()
+
+
+@shared_task(name="provisioner.reconcile_certificates", time_limit=RECONCILE_LIMIT)
+def reconcile_certificates() -> None:
+    """See provisioner/reconcile/certificates.py."""
+    close_old_connections()
+    certificates.renew_certificates()
 
 
 @shared_task(name="provisioner.ping")

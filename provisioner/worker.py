@@ -90,8 +90,10 @@ def _heard(request: Any, **_: Any) -> None:
 
 
 @signals.worker_ready.connect
-def _watch(**_: Any) -> None:
+def _begin(**_: Any) -> None:
     watchdog.start()
+    # Orders are checked against it: a new installation must not wait a minute for beat to ask.
+    app.send_task("provisioner.reconcile_capacity", retry=False)
 
 
 @signals.worker_shutting_down.connect

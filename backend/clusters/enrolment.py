@@ -164,8 +164,11 @@ def renew_certificate(node_id: str, csr_pem: str) -> str:
     """PEM of a new certificate for a node's agent, asked for over mutual TLS. Raises RequestRefused, LookupError."""
     if not Node.objects.filter(id=node_id, deleted_at=None).exists():
         raise LookupError(f"there is no living node {node_id}")
-    certificate = sign_agent_request(authorities.agents_authority(), node_id, csr_pem)
+    return sign_agent_request(authorities.agents_authority(), node_id, csr_pem)
+
+
+def certificate_renewed(node_id: str, certificate_pem: str) -> None:
+    """The node's agent serves with this certificate now. Not before: one lost on the way must be made again."""
     NodeEnrolment.objects.filter(node_id=node_id, used_at__lte=Now()).update(
-        agent_certificate_expires_at=pki.expires_at(certificate)
+        agent_certificate_expires_at=pki.expires_at(certificate_pem)
     )
-    return certificate

@@ -1,0 +1,81 @@
+"""Agents' certificates are renewed in time, once, and again when the new one was lost on the way."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from django.db.models.functions import Now
+
+from backend.clusters.models import Node, NodeEnrolment
+from provisioner.agent.base import AgentUnreachable
+from provisioner.operations.surroundings import Surroundings, surroundings, use
+from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
+from provisioner.reconcile.certificates import renew_certificates
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Agents:
+    """Agents that can do nothing but change their certificate."""
+
+    def __init__(self) -> None:
+        self.installed: dict[str, str] = {}
+        self.lose_next = False
+
+    def __call__(self, node: Node) -> "Agents":
+        self.node_id = node.id
+        return self
+
+    def request_certificate(self) -> str:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self.node_id)])
+        request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, SHA256())
+        return request.public_bytes(Encoding.PEM).decode()
+
+    def put_certificate(self, certificate_pem: str) -> None:
+        if self.lose_next:
+            self.lose_next = False
+            raise AgentUnreachable("gone")
+        self.installed[self.node_id] = certificate_pem
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[Agents]:
+    """Three nodes of which the first has a certificate with five days left, the second one with twenty-five."""
+    with cluster_world(tmp_path, ClusterWorld.create) as world:
+        world.create()
+        nodes = list(Node.objects.filter(cluster_id=world.cluster_id).order_by("position"))
+        for node, days in zip(nodes, (5, 25, None), strict=True):
+            NodeEnrolment.objects.create(
+                node=node,
+                token_hash=b"0" * 32,
+                expires_at=Now(),
+                used_at=None if days is None else Now(),
+                agent_certificate_expires_at=None if days is None else Now() + timedelta(days=days),
+            )
+        here = surroundings()
+        made = Agents()
+        with use(Surroundings(provider=here.provider, engine=here.engine, agent=made)):  # type: ignore[arg-type]
+            yield made
+
+
+def test_only_what_ends_soon_is_renewed_and_only_once(agents: Agents) -> None:
+    soonest = Node.objects.order_by("position")[0]
+    assert renew_certificates() == 1
+    assert list(agents.installed) == [soonest.id]
+    certificate = x509.load_pem_x509_certificate(agents.installed[soonest.id].encode())
+    assert soonest.id in certificate.subject.rfc4514_string()
+    enrolment = NodeEnrolment.objects.get(node=soonest)
+    assert enrolment.agent_certificate_expires_at == certificate.not_valid_after_utc
+    assert renew_certificates() == 0
+
+
+def test_a_certificate_lost_on_the_way_is_made_again(agents: Agents) -> None:
+    agents.lose_next = True
+    assert renew_certificates() == 0
+    assert renew_certificates() == 1
