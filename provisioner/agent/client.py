@@ -8,7 +8,6 @@ import json
 import os
 import ssl
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -129,7 +128,7 @@ class HttpAgentClient:
         return Status(
             node_id=answer.node_id,
             agent_version=answer.agent.version,
-            engine_state=answer.engine.state.value,
+            engine_state=answer.engine.state,
             engine_version=answer.engine.version,
             cql_ready=answer.engine.cql_ready,
             restarts=answer.engine.restarts,
@@ -141,20 +140,11 @@ class HttpAgentClient:
         self._send("PUT", "/v1/config", body=document)
 
     def ensure_job(self, name: str, kind: str, parameters: Mapping[str, Any], *, wait_seconds: float = 0) -> Job:
-        began = time.monotonic()
         body = {"kind": kind, "parameters": dict(parameters)}
-        job = _job(self._ask(schema.Job, "PUT", _job_path(name), body=body))
-        left = min(wait_seconds, LONGEST_WAIT_SECONDS) - (time.monotonic() - began)
-        if job.state != "running" or left <= 0:
-            return job
-        return self.job(name, wait_seconds=left)
+        return self._look("PUT", name, wait_seconds, body)
 
     def job(self, name: str, *, wait_seconds: float = 0) -> Job:
-        wait = min(wait_seconds, LONGEST_WAIT_SECONDS)
-        path = f"{_job_path(name)}?wait={wait:.2f}s" if wait > 0 else _job_path(name)
-        # A wait and a slow answer together would be too long for a step.
-        seconds = max(ANSWER_SECONDS, wait + 0.7)
-        return _job(self._ask(schema.Job, "GET", path, answer_seconds=seconds))
+        return self._look("GET", name, wait_seconds)
 
     def delete_job(self, name: str) -> None:
         self._send("DELETE", _job_path(name), absent_is_fine=True)
@@ -167,6 +157,13 @@ class HttpAgentClient:
 
     def put_certificate(self, certificate_pem: str) -> None:
         self._send("PUT", "/v1/certificate", body={"certificate": certificate_pem})
+
+    def _look(self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None) -> Job:
+        wait = min(wait_seconds, LONGEST_WAIT_SECONDS)
+        path = f"{_job_path(name)}?wait={wait:.2f}" if wait > 0 else _job_path(name)
+        # A wait and a slow answer together would be too long for a step.
+        seconds = max(ANSWER_SECONDS, wait + 0.7)
+        return _job(self._ask(schema.Job, method, path, body=body, answer_seconds=seconds))
 
     def _ask(
         self,
@@ -255,13 +252,13 @@ def _job_path(name: str) -> str:
 def _job(answer: schema.Job) -> Job:
     return Job(
         name=answer.name,
-        kind=answer.kind.value,
-        state=answer.state.value,
+        kind=answer.kind,
+        state=answer.state,
         progress=answer.progress,
         message=answer.message,
         error_code=answer.error.code if answer.error else "",
         error_message=answer.error.message if answer.error else "",
-        result=answer.result or {},
+        result=answer.result,
     )
 
 
@@ -271,7 +268,7 @@ def _ring(answer: schema.RingStatus) -> RingStatus:
         datacenter=answer.datacenter,
         rack=answer.rack,
         schema_version=answer.schema_version,
-        tokens=tuple(answer.tokens or ()),
+        tokens=tuple(answer.tokens),
         peers=tuple(
             Peer(
                 address=peer.address,
@@ -281,6 +278,6 @@ def _ring(answer: schema.RingStatus) -> RingStatus:
                 schema_version=peer.schema_version,
                 up=peer.up,
             )
-            for peer in answer.peers or ()
+            for peer in answer.peers
         ),
     )

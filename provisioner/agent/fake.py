@@ -211,7 +211,7 @@ class FakeCall:
         """The job as it is now. Each look brings it nearer to its end; at the end it does its work."""
         stored = self.node.jobs.get(name)
         if stored is None:
-            raise AgentRefused("not-found", f"there is no job {name}")
+            raise AgentRefused("job-not-found", f"there is no job {name}")
         if stored["state"] == "running":
             stored["looks"] += 1
             needed = self.looks.get(stored["kind"], 0)

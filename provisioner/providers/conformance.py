@@ -1,5 +1,7 @@
 """What every provider promises, as tests. A provider's test module subclasses this and gives the fixture `world`."""
 
+import datetime
+import functools
 import json
 import threading
 import time
@@ -8,6 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from provisioner.providers.base import (
     Image,
@@ -45,13 +51,33 @@ class World:
     seconds: float
 
 
+@functools.cache
+def authority_pem() -> str:
+    """The certificate of an authority that nobody has; agents look for it in vain."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
 def user_data(node: str) -> str:
+    """What a machine is told; its agent will not get further than looking for the control plane."""
     return json.dumps(
         {
             "node_id": node.replace("-", "_"),
             "cluster_id": "clu_01jconformance0000000000",
             "enrol_url": "https://127.0.0.1:1/enrol/v1",
-            "ca_pem": "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+            "ca_pem": authority_pem(),
             "token": "not-a-secret",
         }
     )

@@ -55,7 +55,7 @@ def job(state: str = "running", **changes: Any) -> dict[str, Any]:
         "progress": 0.5,
         "message": "waiting for CQL",
         "error": None,
-        "result": None,
+        "result": {},
         "started_at": TIME,
         "finished_at": None,
     } | changes
@@ -176,20 +176,19 @@ def test_it_sends_configuration_and_certificates(server: Server, agent: HttpAgen
 
 
 def test_it_starts_a_job_and_waits_for_its_end(server: Server, agent: HttpAgentClient) -> None:
-    server.answer = lambda method, *_: (200, job("running" if method == "PUT" else "succeeded", result={"a": 1}))
-    done = agent.ensure_job("op-1-start", "start", {"b": 2}, wait_seconds=2)
+    server.answer = lambda *_: (200, job("succeeded", result={"a": 1}))
+    done = agent.ensure_job("op-1-start", "start", {"b": 2}, wait_seconds=1.5)
     assert (done.state, done.result) == ("succeeded", {"a": 1})
-    (put, get) = server.asked
-    assert put == ("PUT", "/v1/jobs/op-1-start", {"kind": "start", "parameters": {"b": 2}})
-    assert get[1].startswith("/v1/jobs/op-1-start?wait=")
+    assert server.asked == [
+        ("PUT", "/v1/jobs/op-1-start?wait=1.50", {"kind": "start", "parameters": {"b": 2}}),
+    ]
 
 
-def test_it_does_not_wait_when_it_need_not(server: Server, agent: HttpAgentClient) -> None:
-    server.answer = lambda *_: (200, job("running"))
-    assert agent.ensure_job("op-1-start", "start", {}).state == "running"
-    server.answer = lambda *_: (200, job("succeeded"))
-    assert agent.ensure_job("op-1-start", "start", {}, wait_seconds=2).state == "succeeded"
-    assert [method for method, _, _ in server.asked] == ["PUT", "PUT"]
+def test_it_never_waits_longer_than_a_step_may(server: Server, agent: HttpAgentClient) -> None:
+    server.answer = lambda *_: (200, job())
+    agent.job("op-1-start", wait_seconds=60)
+    agent.job("op-1-start")
+    assert [path for _, path, _ in server.asked] == ["/v1/jobs/op-1-start?wait=2.00", "/v1/jobs/op-1-start"]
 
 
 def test_it_tells_why_a_job_failed(server: Server, agent: HttpAgentClient) -> None:
@@ -200,7 +199,7 @@ def test_it_tells_why_a_job_failed(server: Server, agent: HttpAgentClient) -> No
 
 
 def test_it_deletes_a_job_that_is_not_there(server: Server, agent: HttpAgentClient) -> None:
-    server.answer = lambda *_: (404, {"error": {"code": "not-found", "message": "no such job"}})
+    server.answer = lambda *_: (404, {"error": {"code": "job-not-found", "message": "no such job"}})
     agent.delete_job("a/b")
     assert server.asked == [("DELETE", "/v1/jobs/a%2Fb", None)]
 

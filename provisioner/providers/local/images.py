@@ -36,7 +36,7 @@ echo "$?" >"$shift_to.exit"
 
 @dataclass(frozen=True, kw_only=True)
 class ImageCache:
-    """`bake_script` is `<engine>/bake`, called with version and cache folder; beside it is `versions/<version>.lock`."""
+    """`bake_script` is `<engine>/bake` and takes version and cache folder; beside it is `versions/<version>.lock`."""
 
     cache_dir: Path
     bake_script: Path

@@ -139,7 +139,7 @@ def _struck(path: Path, seed: int) -> list[bool]:
     provider = FakeProvider(FakeSettings(path=path, seed=seed))
     provider.inject(Fault(name="rate-limited", call="find_machine", probability=0.3))
     answers = []
-    for _ in range(200):
+    for _ in range(60):
         try:
             provider.find_machine(region="fake-1", name="rm-one")
             answers.append(False)
@@ -152,7 +152,7 @@ def test_it_replays_a_seed(tmp_path: Path) -> None:
     first = _struck(tmp_path / "one", seed=7)
     assert first == _struck(tmp_path / "two", seed=7)
     assert first != _struck(tmp_path / "three", seed=8)
-    assert 30 <= sum(first) <= 90
+    assert 6 <= sum(first) <= 30
 
 
 def _ensure_in_another_process(path: Path) -> None:

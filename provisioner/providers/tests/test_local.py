@@ -20,7 +20,7 @@ from provisioner.providers.base import (
     OutOfCapacity,
     ProviderError,
 )
-from provisioner.providers.conformance import ProviderConformance, eventually
+from provisioner.providers.conformance import ProviderConformance, authority_pem, eventually
 from provisioner.providers.local import __main__ as command_line
 from provisioner.providers.local import machines, memory
 from provisioner.providers.local.power import processes_of
@@ -60,7 +60,7 @@ def spec(name: str = NAME, zone: str = "local-1a") -> MachineSpec:
         machine_type="local.small",
         memory_mib=64,
         image="cassandra-5.0.5",
-        user_data=json.dumps(user_data | {"ca_pem": ""}),
+        user_data=json.dumps(user_data | {"ca_pem": authority_pem()}),
         tags={"ringmaster-cluster": "clu_1"},
     )
 
