@@ -14,27 +14,22 @@ import argparse
 import http.client
 import json
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
+from e2e.serving import Server, serving
 from infra.local.services import start_postgres
 
 PAGE = 100
 SMALL = 10
 MOST_CPU_RATIO = 2.0
 MOST_LATENCY_RATIO = 1.2
-CHECKOUT = Path(__file__).resolve().parents[2]
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -49,6 +44,7 @@ def main() -> int:
         postgres = start_postgres(Path(folder) / "postgres")
         try:
             os.environ["DATABASE_URL"] = postgres.url
+            os.environ["RINGMASTER_LOG_LEVEL"] = "WARNING"
             return run(arguments)
         finally:
             postgres.stop()
@@ -156,7 +152,7 @@ def _clusters(tenant: Tenant, count: int) -> None:
                 machine_type="local.small",
                 nodes_per_zone=1,
                 datacenter="local-local-1",
-                options={},
+                options={"tags": {"team": "orders"}},
                 state=ClusterState.CREATING if number % 10 == 0 else ClusterState.ACTIVE,
                 admin_username="admin",
                 created_by="owner@bench.test",
@@ -206,37 +202,6 @@ def count_queries(large: Tenant, small: Tenant) -> int:
     if len(set(counts.values())) != 1:
         sys.exit(f"api_list: the number of queries varies: {counts}")
     return next(iter(counts.values()))
-
-
-@dataclass(frozen=True)
-class Server:
-    port: int
-    pid: int
-
-    def cpu_seconds(self) -> float:
-        """User and system time the process has used, in seconds (resolution: one clock tick, usually 10 ms)."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
-
-
-@contextmanager
-def serving(application: str) -> Iterator[Server]:
-    """A uvicorn process with one worker, as the launcher starts it, on a socket that is already open."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        command = [sys.executable, "-m", "uvicorn", application, "--fd", str(listener.fileno())]
-        command += ["--no-access-log", "--log-level", "warning", "--lifespan", "off"]
-        process = subprocess.Popen(
-            command,
-            cwd=CHECKOUT,
-            pass_fds=[listener.fileno()],
-            env=os.environ | {"RINGMASTER_LOG_LEVEL": "WARNING"},
-        )
-    try:
-        yield Server(port, process.pid)
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 class Pages:

@@ -22,6 +22,7 @@ from django.urls import path
 _STATEMENT = """
 SELECT c.id, c.name, c.state, c.engine, c.engine_version, c.provider, c.region, c.zones, c.machine_type,
        c.nodes_per_zone, c.datacenter, c.options, c.created_by, c.created_at, c.active_at,
+       c.deleted_at, c.admin_revealed_at,
        (SELECT count(*) FROM clusters_node n WHERE n.cluster_id = c.id AND n.deleted_at IS NULL) AS nodes_total,
        (SELECT count(*) FROM clusters_node n
          WHERE n.cluster_id = c.id AND n.deleted_at IS NULL AND n.state = 'up') AS nodes_up,

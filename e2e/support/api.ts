@@ -77,7 +77,7 @@ export async function newMember(name: string, role: string): Promise<Person> {
     password: "correct horse 42",
   };
   const { url } = await ask<{ url: string }>("POST", "/invitations", { email: person.email, role });
-  const secret = url.split("/").at(-1);
+  const secret = url.split("#").at(-1);
   await ask("POST", "/invitations/accept", { secret, name, password: person.password });
   return person;
 }

@@ -1,8 +1,7 @@
 /** A private installation of the whole product, in a folder of its own, started and removed through the launcher. */
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, openSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -30,7 +29,7 @@ export async function startInstance(): Promise<Instance> {
   // Short: unix sockets go into it.
   const runDir = mkdtempSync(join(tmpdir(), "rm-e2e-"));
   try {
-    await launcher(runDir, "up", "--no-demo");
+    await launcher(runDir, "start");
   } catch (error) {
     await launcher(runDir, "clean");
     throw error;
@@ -53,33 +52,22 @@ export async function removeInstance(runDir: string): Promise<void> {
   await launcher(runDir, "clean");
 }
 
-async function launcher(runDir: string, ...verb: string[]): Promise<void> {
-  const log = join(tmpdir(), `${runDir.split("/").at(-1)}.launcher.log`);
+async function launcher(runDir: string, verb: "start" | "clean"): Promise<void> {
+  const log = `${runDir}.launcher.log`;
   const output = openSync(log, "a");
-  const environment: NodeJS.ProcessEnv = { ...process.env, RINGMASTER_RUN_DIR: runDir };
-  // Its own stores and a port of its own, whatever the surroundings use.
-  delete environment.DATABASE_URL;
-  delete environment.REDIS_URL;
-  environment.RINGMASTER_PORT = verb[0] === "up" ? String(await freePort()) : "";
-  const child = spawn(PYTHON, ["-m", "infra.local.launcher", ...verb], {
+  // Its own stores and ports, whatever the surroundings use.
+  const { DATABASE_URL: _, REDIS_URL: __, ...surroundings } = process.env;
+  const child = spawn(PYTHON, ["-m", "infra.local", verb], {
     cwd: CHECKOUT,
-    env: environment,
+    env: { ...surroundings, RINGMASTER_RUN_DIR: runDir, RINGMASTER_CONSOLE_PORT: "0" },
     stdio: ["ignore", output, output],
   });
   const code = await new Promise<number | null>((done, failed) => {
     child.once("error", failed);
     child.once("exit", done);
   });
-  if (code !== 0) throw new Error(`launcher ${verb.join(" ")} ended with ${code}:\n${readFileSync(log, "utf8")}`);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((done, failed) => {
-    const server = createServer();
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => (typeof address === "object" && address ? done(address.port) : failed(new Error("no port"))));
-    });
-  });
+  closeSync(output);
+  const said = readFileSync(log, "utf8");
+  if (code !== 0) throw new Error(`launcher ${verb} ended with ${code}:\n${said}`);
+  if (verb === "clean") rmSync(log);
 }
