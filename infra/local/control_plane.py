@@ -105,9 +105,8 @@ def _start_all(installation: Installation, supervisor: Supervisor, say: Say) -> 
     say("Starting Postgres and Redis")
     supervisor.start_programs(stores)
     _wait_for_stores(installation, stores)
-    say("Migrating the database")
-    _manage(installation, environment, "migrate", "--no-input", "--verbosity=0")
-    _bootstrap(installation, environment)
+    say("Preparing the database")
+    _prepare_database(installation, environment)
     say("Starting API, workers and Prometheus")
     supervisor.start_programs([name for name in names if name not in STORES])
     switched_on = machines.start(place.run)
@@ -116,19 +115,15 @@ def _start_all(installation: Installation, supervisor: Supervisor, say: Say) -> 
     _wait_until_ready(installation)
 
 
-def _bootstrap(installation: Installation, environment: dict[str, str]) -> None:
-    place = installation.place
-    command = ["bootstrap", f"--organisation={_ORGANISATION}", f"--owner-email={_OWNER_EMAIL}"]
-    command += [f"--credentials-file={place.credentials_file}"]
-    command += [f"--enrol-certificate-file={installation.enrol_certificate}"]
-    command += [f"--enrol-key-file={installation.enrol_key}"]
-    _manage(installation, environment, *command)
-
-
-def _manage(installation: Installation, environment: dict[str, str], *arguments: str) -> None:
+def _prepare_database(installation: Installation, environment: dict[str, str]) -> None:
     place = installation.place
     result = subprocess.run(
-        [place.python, "-m", "backend.manage", *arguments],
+        [
+            *(place.python, "-m", "infra.local.prepare_database", f"--organisation={_ORGANISATION}"),
+            *(f"--owner-email={_OWNER_EMAIL}", f"--credentials-file={place.credentials_file}"),
+            f"--enrol-certificate-file={installation.enrol_certificate}",
+            f"--enrol-key-file={installation.enrol_key}",
+        ],
         cwd=place.checkout,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -136,11 +131,11 @@ def _manage(installation: Installation, environment: dict[str, str], *arguments:
         text=True,
         check=False,
     )
-    with (place.logs / "manage.log").open("a") as log:
-        log.write(f"--- {arguments[0]}\n{result.stdout}{result.stderr}")
+    log = place.logs / "prepare_database.log"
+    log.write_text(result.stdout + result.stderr)
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip()).splitlines()[-1:]
-        raise StartError(f"`manage {arguments[0]}` failed: {' '.join(last)}\nAll of it is in {place.logs}/manage.log")
+        raise StartError(f"The database cannot be prepared: {' '.join(last)}\nAll of it is in {log}")
 
 
 def _wait_for_stores(installation: Installation, stores: list[str]) -> None:

@@ -67,8 +67,10 @@ def environment(installation: Installation) -> dict[str, str]:
     """Every variable that the product's processes need, on top of what this process has."""
     place = installation.place
     home = system.java_home()
+    # Five processes import the same packages at every start: compiled ones make that a third of the work.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **os.environ,
+        **inherited,
         **({} if home is None else {"JAVA_HOME": str(home)}),
         "PATH": f"{place.venv / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYTHONUNBUFFERED": "1",
@@ -127,7 +129,7 @@ def _own(installation: Installation) -> list[Program]:
     reloading = installation.reloading
     uvicorn = (python, "-m", "uvicorn", "--host", ports.LOOPBACK, "--no-server-header", "--timeout-graceful-shutdown=3")
     reload = ("--reload", f"--reload-dir={place.checkout / 'backend'}") if reloading else ()
-    api = (*uvicorn, f"--port={installation.api_port}", *reload, "backend.config.asgi:application")
+    api = (*uvicorn, f"--port={installation.api_port}", *reload, "--lifespan=off", "backend.config.asgi:application")
     tls = (f"--ssl-certfile={installation.enrol_certificate}", f"--ssl-keyfile={installation.enrol_key}")
     enrol = (*uvicorn, f"--port={installation.ports['enrol']}", *tls, *reload, "backend.config.enrol_asgi:application")
     celery = (python, "-m", "celery", "--app=provisioner.worker", "--quiet")

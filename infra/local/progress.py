@@ -104,6 +104,7 @@ class Progress:
         self._is_terminal = out.isatty()
         self._painted = 0
         self._told: set[int] = set()
+        self._troubles: dict[int, str] = {}
 
     def show(self, operation: Mapping[str, Any]) -> None:
         """Show the operation as it is now."""
@@ -125,12 +126,18 @@ class Progress:
     def _tell(self, operation: Mapping[str, Any]) -> None:
         for step in operation.get("steps") or []:
             position = int(step["position"])
+            what = f"{step['title']} · {step['target_title']}" if step.get("target_title") else str(step["title"])
             if step["state"] in {"done", "undone", "skipped"} and position not in self._told:
                 self._told.add(position)
                 seconds = _seconds(step, datetime.now(UTC))
-                where = f" · {step['target_title']}" if step.get("target_title") else ""
                 duration = "" if seconds is None else f" ({seconds:.1f} s)"
-                self._out.write(f"  {_SIGNS[step['state']]} {step['title']}{where}{duration}\n")
+                self._out.write(f"  {_SIGNS[step['state']]} {what}{duration}\n")
+            elif step["state"] == "running" and (step.get("overdue") or int(step.get("attempt") or 0) > 1):
+                # Once for each new message: a log must tell why nothing goes on.
+                message = str(step.get("message") or "takes longer than usual")
+                if self._troubles.get(position) != message:
+                    self._troubles[position] = message
+                    self._out.write(f"  {_SIGNS['running']} {what}: {message}\n")
         self._out.flush()
 
 

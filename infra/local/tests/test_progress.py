@@ -55,7 +55,7 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     assert max(len(line) for line in render(operation(), now=NOW, width=40, colour=False)) == 40
 
 
-def test_without_a_terminal_each_finished_step_is_one_line_once() -> None:
+def test_without_a_terminal_each_finished_step_and_each_trouble_is_one_line_once() -> None:
     out = io.StringIO()
     progress = Progress(out)
     progress.show(operation())
@@ -63,6 +63,7 @@ def test_without_a_terminal_each_finished_step_is_one_line_once() -> None:
     assert out.getvalue().splitlines() == [
         "  ✓ Prepare the network (0.2 s)",
         "  ✓ Start the engine · demo-local-1a-1 (5.1 s)",
+        "  ● Start the engine · demo-local-1c-1: again",
     ]
 
 
