@@ -1,6 +1,7 @@
 """A real TLS server in the test's own process that answers like an agent, and certificates for both sides."""
 
 import datetime
+import ipaddress
 import json
 import os
 import ssl
@@ -29,14 +30,26 @@ class Authority:
     def pem(self) -> str:
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def issue(self, common_name: str, *, dns: str = "") -> tuple[str, str]:
+    def issue(self, common_name: str, *, dns: str = "", address: str = "") -> tuple[str, str]:
         """Certificate and key, as PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
+        return self._certify(common_name, key.public_key(), dns=dns, address=address), _key_pem(key)
+
+    def sign(self, request_pem: str, common_name: str, *, dns: str = "") -> str:
+        """The certificate for a signing request, with names of our choice."""
+        key = x509.load_pem_x509_csr(request_pem.encode()).public_key()
+        assert isinstance(key, ec.EllipticCurvePublicKey)
+        return self._certify(common_name, key, dns=dns)
+
+    def _certify(self, common_name: str, key: ec.EllipticCurvePublicKey, *, dns: str = "", address: str = "") -> str:
+        names: list[x509.GeneralName] = [x509.DNSName(dns)] if dns else []
+        if address:
+            names.append(x509.IPAddress(ipaddress.ip_address(address)))
         builder = _builder(common_name, key, issuer=self.certificate.subject)
-        if dns:
-            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(dns)]), critical=False)
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self.key, hashes.SHA256())
-        return certificate.public_bytes(serialization.Encoding.PEM).decode(), _key_pem(key)
+        return certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def client(self, common_name: str = "control-plane") -> ClientMaterial:
         certificate, key = self.issue(common_name)
@@ -46,12 +59,16 @@ class Authority:
 def new_authority() -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     constraints = x509.BasicConstraints(ca=True, path_length=None)
-    certificate = _builder("test authority", key).add_extension(constraints, critical=True).sign(key, hashes.SHA256())
+    certificate = (
+        _builder("test authority", key.public_key())
+        .add_extension(constraints, critical=True)
+        .sign(key, hashes.SHA256())
+    )
     return Authority(key, certificate)
 
 
 def _builder(
-    common_name: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None = None
+    common_name: str, key: ec.EllipticCurvePublicKey, issuer: x509.Name | None = None
 ) -> x509.CertificateBuilder:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -59,7 +76,7 @@ def _builder(
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(issuer or name)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=1))
         .not_valid_after(now + datetime.timedelta(hours=1))
@@ -85,12 +102,18 @@ class Server:
 
 
 @contextmanager
-def serving(authority: Authority, *, dns: str, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iterator[Server]:
+def serving(
+    authority: Authority,
+    *,
+    dns: str,
+    newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
+    anyone_may_ask: bool = False,
+) -> Iterator[Server]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = newest
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = ssl.CERT_NONE if anyone_may_ask else ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.pem)
-    certificate, key = authority.issue("a node", dns=dns)
+    certificate, key = authority.issue("a server", dns=dns, address="127.0.0.1")
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(certificate + key)
         file.flush()
