@@ -1,8 +1,8 @@
 """Envelope encryption of what is kept in Postgres but must not be readable there.
 
-Every value gets a data key of its own (AES-256-GCM), and the data key is wrapped by the installation's master key, which
-lives in a file outside the database. Owner and purpose are authenticated with both, so that a row copied over another
-row does not open. The functions are pure; only `master_key` reads the settings.
+Every value gets a data key of its own (AES-256-GCM), and the data key is wrapped by the installation's master key,
+which lives in a file outside the database. Owner and purpose are authenticated with both, so that a row copied over
+another row does not open. The functions are pure; only `master_key` reads the settings.
 """
 
 import hashlib
