@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from backend.clusters import authorities, pki
@@ -24,7 +23,6 @@ TOKEN_LIFE = timedelta(hours=1)
 AGENT_CERTIFICATE_DAYS = 30
 ENGINE_CERTIFICATE_DAYS = 397
 NODES_DOMAIN = "nodes.ringmaster.internal"
-_COMMON_NAME_LENGTH = 64  # what X.509 allows
 
 
 class Refused(Exception):
@@ -152,7 +150,7 @@ def _sign_engine_request(cluster: Authority, node: Node, csr_pem: str) -> str:
     return pki.sign_request(
         cluster,
         csr_pem,
-        common_name=node.name[:_COMMON_NAME_LENGTH],
+        common_name=node.id,
         dns=[agent_dns_name(node.id)],
         ips=[str(node.address)],
         days=ENGINE_CERTIFICATE_DAYS,
@@ -169,6 +167,6 @@ def renew_certificate(node_id: str, csr_pem: str) -> str:
 
 def certificate_renewed(node_id: str, certificate_pem: str) -> None:
     """The node's agent serves with this certificate now. Not before: one lost on the way must be made again."""
-    NodeEnrolment.objects.filter(node_id=node_id, used_at__lte=Now()).update(
+    NodeEnrolment.objects.filter(node_id=node_id, used_at__isnull=False).update(
         agent_certificate_expires_at=pki.expires_at(certificate_pem)
     )
