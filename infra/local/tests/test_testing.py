@@ -1,0 +1,50 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.local import testing
+from infra.local.testing import Part
+
+GOOD = '<testsuite><testcase name="a"/><testcase name="b"/></testsuite>'
+
+
+def part(folder: Path, name: str, report: str | None, code: int) -> Part:
+    path = folder / f"{name}.xml"
+    program = f"import sys; sys.exit({code})"
+    if report is not None:
+        program = f"open({str(path)!r}, 'w').write({report!r}); " + program
+    return Part(name, (sys.executable, "-c", program), folder, path)
+
+
+def test_all_parts_run_and_the_last_line_adds_them_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    failing = '<testsuite><testcase name="c"><failure/></testcase><testcase name="d"><skipped/></testcase></testsuite>'
+    listing = [part(tmp_path, "bad", failing, 1), part(tmp_path, "good", GOOD, 0)]
+    assert testing._run_all(listing, {}, tmp_path / "summary") == 1
+    assert capfd.readouterr().out.splitlines()[-1] == "2 passed, 1 failed, 1 skipped"
+    assert (tmp_path / "summary").read_text() == "2 passed, 1 failed, 1 skipped\n"
+
+
+def test_success_needs_every_part_to_succeed(tmp_path: Path) -> None:
+    assert testing._run_all([part(tmp_path, "good", GOOD, 0)], {}, tmp_path / "summary") == 0
+
+
+@pytest.mark.parametrize(("report", "code"), [(GOOD, 4), (None, 0), (None, 1), ("<broken", 0)])
+def test_a_runner_that_did_not_get_to_its_end_is_a_failure(tmp_path: Path, report: str | None, code: int) -> None:
+    assert testing._run_all([part(tmp_path, "odd", report, code)], {}, tmp_path / "summary") == 1
+    assert "1 failed" in (tmp_path / "summary").read_text()
+
+
+def test_gos_events_are_kept_and_only_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = iter(
+        [
+            '{"Action":"output","Package":"p","Test":"TestGood","Output":"quiet\\n"}\n',
+            '{"Action":"pass","Package":"p","Test":"TestGood"}\n',
+            '{"Action":"output","Package":"p","Test":"TestBad","Output":"loud\\n"}\n',
+            '{"Action":"fail","Package":"p","Test":"TestBad"}\n',
+            "",
+        ]
+    )
+    testing._copy_go(lambda: next(lines), tmp_path / "report.jsonl")
+    assert capsys.readouterr().out == "loud\n"
+    assert len((tmp_path / "report.jsonl").read_text().splitlines()) == 4
