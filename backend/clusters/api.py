@@ -12,9 +12,13 @@ from backend.core.pagination import PageQuery, prepared
 router = Router(tags=["clusters"])
 
 
-def _file(content_type: str, what: str) -> dict[str, object]:
+def _file(content_type: str, what: str, *, conflict: bool = False) -> dict[str, object]:
+    """The API's description of a download."""
     schema = {"type": "string", "format": "binary"} if content_type == "application/zip" else {"type": "string"}
-    return {"responses": {200: {"description": what, "content": {content_type: {"schema": schema}}}}}
+    responses: dict[int, object] = {200: {"description": what, "content": {content_type: {"schema": schema}}}}
+    if conflict:
+        responses[409] = {"$ref": "#/components/responses/Error409"}
+    return {"responses": responses}
 
 
 @router.get("/catalog", operation_id="get_catalog", tags=["catalog"], response=Catalog)
@@ -80,7 +84,9 @@ def get_connection(request: HttpRequest, cluster_id: str) -> HttpResponse:
     "/clusters/{cluster_id}/connection/bundle",
     operation_id="download_connection_bundle",
     response=None,
-    openapi_extra=_file("application/zip", "ca.crt, truststore.p12, cqlshrc, connection.json and README.txt"),
+    openapi_extra=_file(
+        "application/zip", "ca.crt, truststore.p12, cqlshrc, connection.json and README.txt", conflict=True
+    ),
 )
 def download_connection_bundle(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Everything a driver needs except the password, as a zip."""
