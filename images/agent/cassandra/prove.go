@@ -68,6 +68,7 @@ func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report a
 		if err := e.running(); err != nil {
 			return Proof{}, err
 		}
+		report(0.2, "Waiting until the node agrees: "+missing)
 		if pause(ctx, retryPause) != nil {
 			return Proof{}, agent.Errorf("not-proved", "The node did not prove itself within %s: %s", proveWithin, missing)
 		}

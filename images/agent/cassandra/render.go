@@ -155,14 +155,16 @@ func merged(first, second map[string]any) map[string]any {
 // jvmArguments are the whole command line after `java`. Nothing secret may be in it: every user can read it.
 func jvmArguments(config Config, place folders, found tree, with java, mark string, firstBoot bool) []string {
 	heap := fmt.Sprintf("%dm", config.HeapMiB)
-	arguments := []string{"-Xms" + heap, "-Xmx" + heap}
+	arguments := []string{"-Xmx" + heap}
 	if config.JVM.Profile == "small" {
 		arguments = append(arguments,
+			// The engine locks in memory whatever heap there is at the start, page by page; so it starts small.
+			"-Xms96m",
 			"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 			fmt.Sprintf("-XX:MaxDirectMemorySize=%dm", max(128, config.HeapMiB/2)))
 	} else {
 		arguments = append(arguments,
-			"-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled", "-XX:MaxTenuringThreshold=1", "-XX:G1HeapRegionSize=16m",
+			"-Xms"+heap, "-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled", "-XX:MaxTenuringThreshold=1", "-XX:G1HeapRegionSize=16m",
 			"-XX:G1RSetUpdatingPauseTimePercent=5", "-XX:MaxGCPauseMillis=300", "-XX:InitiatingHeapOccupancyPercent=70",
 			"-XX:+AlwaysPreTouch")
 	}

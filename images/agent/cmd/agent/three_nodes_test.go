@@ -64,11 +64,17 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 	all(nodes, func(n *node) { n.succeed("install", agent.Install, map[string]any{"engine": "cassandra", "version": testVersion}) })
 	all(nodes, func(n *node) { n.succeed("start", agent.Start, nil) })
 	accepting := time.Since(began)
+	for _, n := range nodes {
+		t.Logf("%s used %.1f s of CPU until CQL", n.id, n.cpuSeconds())
+	}
 	first.succeed("secure", agent.Secure, secureParameters(t, len(nodes)))
 	secured := time.Since(began)
 	all(nodes, func(n *node) { n.prove("first", nodes) })
 	proved := time.Since(began)
 	t.Logf("seconds from start to CQL on all %.2f, secured %.2f, proved %.2f", accepting.Seconds(), secured.Seconds(), proved.Seconds())
+	for _, n := range nodes {
+		t.Logf("%s used %.1f s of CPU until proved", n.id, n.cpuSeconds())
+	}
 
 	t.Run("securing again is securing once", func(t *testing.T) {
 		first.succeed("secure-again", agent.Secure, secureParameters(t, len(nodes)))
@@ -217,6 +223,9 @@ func (n *node) end() {
 		n.killAgent()
 	}
 	if n.t.Failed() {
+		if keep := os.Getenv("RM_KEEP"); keep != "" {
+			_ = exec.Command("cp", "-r", n.folder, keep).Run()
+		}
 		for _, path := range []string{n.folder + ".log", filepath.Join(n.folder, "cassandra/logs/jvm.log")} {
 			content, _ := os.ReadFile(path)
 			n.t.Logf("%s:\n%s", path, content[max(0, len(content)-3000):])
@@ -237,6 +246,22 @@ func (n *node) engineOnDisk() int {
 		}
 	}
 	return 0
+}
+
+// cpuSeconds is what the engine has used so far. Unlike the time, it says the same on a busy machine.
+func (n *node) cpuSeconds() float64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.engineOnDisk()))
+	if err != nil {
+		n.t.Error(err)
+		return 0
+	}
+	var user, system float64
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		n.t.Error(err)
+	}
+	const ticksPerSecond = 100
+	return (user + system) / ticksPerSecond
 }
 
 func (n *node) reachable() {
@@ -325,7 +350,7 @@ func (n *node) succeed(name string, kind agent.JobKind, parameters map[string]an
 		n.ask(http.MethodGet, "/v1/jobs/"+name+"?wait=2", nil, &job)
 	}
 	if job.State != agent.Succeeded {
-		n.t.Errorf("%s: job %s: %s %+v", n.id, name, job.State, job.Error)
+		n.t.Errorf("%s: job %s: %s %s %+v", n.id, name, job.State, job.Message, job.Error)
 	}
 	return job
 }
