@@ -1,8 +1,8 @@
 """Operations over HTTP."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from django.db import connections
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Query, Router
 
@@ -59,13 +59,17 @@ def retry_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
 
 
 @router.get("/events", operation_id="stream_events", tags=["events"], response=None, openapi_extra=_STREAM)
-def stream_events(request: HttpRequest) -> Any:
-    """Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show."""
-    who = identity(request)
+def stream_events(request: HttpRequest, organisation: Annotated[str | None, Query(max_length=40)] = None) -> Any:
+    """Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show.
+
+    `organisation` does what the header Ringmaster-Organisation does: a browser's EventSource cannot send headers.
+    """
+    who = queries.listener(identity(request), organisation)
     require(who, Permission.CLUSTERS_READ)
     hub.check_room(who)
     # The stream lasts for hours and reads no more: give the request's connection back to the pool now.
-    connections.close_all()
+    if not connection.in_atomic_block:
+        connection.close()
     return StreamingHttpResponse(
         hub.stream(who),
         content_type="text/event-stream",

@@ -8,7 +8,6 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,6 +129,13 @@ class Hub:
             self._listener.cancel()
             self._listener = None
 
+    async def close(self) -> None:
+        """Ends the listening. Streams that are still open hear nothing more."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
+
     def _ensure_listener(self) -> None:
         loop = asyncio.get_running_loop()
         if self._listener is None or self._listener.done() or self._loop is not loop:
@@ -223,12 +229,3 @@ async def _connect() -> psycopg.AsyncConnection[Any]:
 
 
 hub = Hub()
-
-
-async def stop_listening() -> None:
-    """Ends the listening task of this process. For tests, whose event loops come and go."""
-    task = hub._listener
-    if task is not None:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

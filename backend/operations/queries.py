@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject, Now
 
-from backend.accounts.queries import Identity
+from backend.accounts.models import Membership
+from backend.accounts.queries import Identity, member_identity
 from backend.accounts.states import Permission
 from backend.core.errors import NotFound
 from backend.core.pagination import PageQuery, page
@@ -132,6 +133,22 @@ def get_operation_with_steps(who: Identity, operation_id: str) -> dict[str, Any]
 def open_operation(cluster_id: str) -> Operation | None:
     """The exclusive operation that works on a cluster now, if there is one. At most one can be open."""
     return Operation.objects.filter(cluster_id=cluster_id, exclusive=True, state__in=OPEN).first()
+
+
+def listener(who: Identity, organisation_id: str | None) -> Identity:
+    """The same person for the organisation they want to listen to. Raises NotFound if it is not theirs."""
+    if organisation_id is None or organisation_id == who.organisation_id:
+        return who
+    membership = (
+        Membership.objects.select_related("user").filter(organisation_id=organisation_id, user_id=who.user_id).first()
+    )
+    if membership is None or who.token_id is not None:
+        raise NotFound(
+            "organisation_not_found",
+            "This organisation does not exist or is not yours.",
+            hint="GET /api/v1/session lists your organisations.",
+        )
+    return member_identity(membership, source_address=who.source_address, request_id=who.request_id)
 
 
 def operation_not_found() -> NotFound:
