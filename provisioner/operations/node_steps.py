@@ -9,7 +9,7 @@ from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import MachineState, Provider
 
 # Seconds one look at a job may last. Within the three seconds a step may take.
-JOB_LOOK_SECONDS = 2.0
+JOB_LOOK_SECONDS = 1.0
 
 
 def cluster_of(context: StepContext) -> Cluster:
