@@ -113,6 +113,8 @@ type ControlPlane struct {
 
 	// LoseReplies is how many answers are made and not delivered.
 	LoseReplies int
+	// RedirectTo sends everybody elsewhere.
+	RedirectTo string
 
 	mu       sync.Mutex
 	requests []enrol.Request
@@ -138,6 +140,10 @@ func (p *ControlPlane) Requests() []enrol.Request {
 }
 
 func (p *ControlPlane) enrol(response http.ResponseWriter, request *http.Request) {
+	if p.RedirectTo != "" {
+		http.Redirect(response, request, p.RedirectTo, http.StatusTemporaryRedirect)
+		return
+	}
 	var asked enrol.Request
 	if err := json.NewDecoder(request.Body).Decode(&asked); err != nil || asked.Token != p.Token {
 		http.Error(response, `{"error":{"code":"enrolment_refused","message":"wrong token"}}`, http.StatusForbidden)

@@ -61,7 +61,9 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 	all(nodes, func(n *node) { n.reachable() })
 	all(nodes, func(n *node) { n.configure(nodes) })
 	began := time.Now()
-	all(nodes, func(n *node) { n.succeed("install", agent.Install, map[string]any{"engine": "cassandra", "version": testVersion}) })
+	all(nodes, func(n *node) {
+		n.succeed("install", agent.Install, map[string]any{"engine": "cassandra", "version": testVersion})
+	})
 	all(nodes, func(n *node) { n.succeed("start", agent.Start, nil) })
 	accepting := time.Since(began)
 	for _, n := range nodes {
@@ -223,9 +225,6 @@ func (n *node) end() {
 		n.killAgent()
 	}
 	if n.t.Failed() {
-		if keep := os.Getenv("RM_KEEP"); keep != "" {
-			_ = exec.Command("cp", "-r", n.folder, keep).Run()
-		}
 		for _, path := range []string{n.folder + ".log", filepath.Join(n.folder, "cassandra/logs/jvm.log")} {
 			content, _ := os.ReadFile(path)
 			n.t.Logf("%s:\n%s", path, content[max(0, len(content)-3000):])
