@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -53,9 +54,12 @@ func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*En
 	if err := e.place.make(); err != nil {
 		return nil, err
 	}
-	var config Config
-	switch err := statefile.ReadJSON(e.configPath(), &config); {
+	switch document, err := os.ReadFile(e.configPath()); {
 	case err == nil:
+		config, err := parseConfig(document)
+		if err != nil {
+			return nil, fmt.Errorf("stored configuration: %w", err)
+		}
 		e.config = &config
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err

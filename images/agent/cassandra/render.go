@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -135,7 +136,29 @@ func settings(config Config, place folders, tls tlsFiles, firstBoot bool) map[st
 		all["auto_bootstrap"] = *config.FirstBoot.AutoBootstrap
 	}
 	maps.Copy(all, config.Settings)
-	return all
+	return plain(all).(map[string]any)
+}
+
+// plain turns the numbers of a JSON document, kept as they were written, into numbers that YAML writes as such.
+func plain(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		if whole, err := value.Int64(); err == nil {
+			return whole
+		}
+		if fraction, err := value.Float64(); err == nil {
+			return fraction
+		}
+	case map[string]any:
+		for name, inner := range value {
+			value[name] = plain(inner)
+		}
+	case []any:
+		for index, inner := range value {
+			value[index] = plain(inner)
+		}
+	}
+	return value
 }
 
 // pemFiles makes the engine read plain PEM files; it looks every ten minutes whether they were renewed.

@@ -130,6 +130,9 @@ func decodeResult(content []byte) (Rows, error) {
 		}
 		rows = append(rows, row)
 	}
+	if in.failed {
+		return nil, io.ErrUnexpectedEOF
+	}
 	return rows, nil
 }
 
