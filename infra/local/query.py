@@ -13,6 +13,7 @@ from cassandra import ConsistencyLevel, DriverException
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.protocol import ErrorMessage
 
 from infra.local import ports
 from infra.local.api import Api, ApiError
@@ -33,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyError as missing:
         print(f"The password of demo is not known here ({missing}): rotate it in the console.", file=sys.stderr)
+        return 1
+    except ErrorMessage as error:
+        print(f"The cluster says: {error.message}", file=sys.stderr)
         return 1
     except (NoHostAvailable, DriverException) as error:
         print(f"The cluster says: {error}", file=sys.stderr)
