@@ -216,7 +216,11 @@ func jvmArguments(config Config, place folders, found tree, with java, mark stri
 }
 
 func firstBootProperties(config Config) []string {
-	var properties []string
+	properties := []string{
+		// Nodes that start side by side miss some of each other's schema changes. How often a node looks for what it missed
+		// is a minute by default, and a look that comes after the first minute is put off by another.
+		"-Dcassandra.schema_pull_interval_ms=1000",
+	}
 	for _, property := range []struct {
 		name  string
 		value *int
