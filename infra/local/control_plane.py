@@ -64,7 +64,7 @@ def start(place: Layout, *, say: Say, reloading: bool = False) -> Started:
             supervisor.start_programs(names)
             _wait_until_ready(installation)
             return Started(installation, fresh=False)
-        say("The code has changed since this was started: starting the control plane anew")
+        say("The code or the configuration has changed: starting the control plane anew")
         stop(place, with_machines=False)
     installation = _installation(place, supervisor, _choose_ports(place, reloading=reloading), reloading=reloading)
     try:

@@ -143,7 +143,7 @@ def _own(installation: Installation) -> list[Program]:
     worker += ("--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
     if reloading:
         worker = (
-            *(python, "-m", "watchfiles", "--filter=python", "--sigint-timeout=10"),
+            *(python, "-m", "watchfiles", "--filter=python", "--sigint-timeout=3"),
             *(" ".join(worker), str(place.checkout / "backend"), str(place.checkout / "provisioner")),
         )
     beat = (*celery, "beat", f"--schedule={place.run / 'beat' / 'schedule'}", "--pidfile=", "--loglevel=INFO")
