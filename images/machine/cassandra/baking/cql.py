@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 _ERROR, _STARTUP, _AUTHENTICATE, _QUERY, _AUTH_RESPONSE = 0x00, 0x01, 0x03, 0x07, 0x0F
-_QUORUM = 4
+_ALL = 5
 
 
 class CqlError(Exception):
@@ -37,9 +37,9 @@ class CqlSession:
         self._socket.close()
 
     def run(self, statement: str) -> None:
-        """Execute a statement at QUORUM; its rows are read and dropped. CqlError."""
+        """Execute a statement at ALL; its rows are read and dropped. CqlError."""
         text = statement.encode()
-        self._ask(_QUERY, struct.pack(">I", len(text)) + text + struct.pack(">HB", _QUORUM, 0))
+        self._ask(_QUERY, struct.pack(">I", len(text)) + text + struct.pack(">HB", _ALL, 0))
 
     def _log_in(self, username: str, password: str) -> None:
         version = b"\x00\x01" + _string("CQL_VERSION") + _string("3.0.0")

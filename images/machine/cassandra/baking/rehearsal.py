@@ -1,7 +1,8 @@
-"""One real start of the engine on an address of its own, so that the JVM can archive the classes a start needs.
+"""One real start of the engine on addresses of its own, so that the JVM can archive the classes a start needs.
 
-The node is set up as the agent does it (TLS both ways, passwords, the same collector), used a little over CQL, and
-asked to end; the JVM writes its archive on the way out. Everything else of it is thrown away.
+Two nodes form a ring, set up as the agent does it (TLS both ways, passwords, the same collector). One of them is used a
+little over CQL, so that it talks to the other, and asked to end; its JVM writes the archive on the way out. Everything
+else is thrown away.
 """
 
 import json
@@ -10,6 +11,8 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from baking.cql import CqlError, CqlSession
@@ -22,12 +25,12 @@ _CQL_SECONDS = 120
 _EXIT_SECONDS = 120
 
 _STATEMENTS = (
-    "ALTER KEYSPACE system_auth WITH replication = {'class': 'NetworkTopologyStrategy', 'rehearsal': 1}",
-    "CREATE ROLE keeper WITH SUPERUSER = true AND LOGIN = true AND HASHED PASSWORD = '{hash}'",
-    "CREATE ROLE visitor WITH LOGIN = true AND HASHED PASSWORD = '{hash}'",
+    "ALTER KEYSPACE system_auth WITH replication = {'class': 'NetworkTopologyStrategy', 'rehearsal': 2}",
+    "CREATE ROLE IF NOT EXISTS keeper WITH SUPERUSER = true AND LOGIN = true AND HASHED PASSWORD = '{hash}'",
+    "CREATE ROLE IF NOT EXISTS visitor WITH LOGIN = true AND HASHED PASSWORD = '{hash}'",
     "ALTER ROLE visitor WITH HASHED PASSWORD = '{hash}'",
-    "CREATE KEYSPACE rehearsal WITH replication = {'class': 'NetworkTopologyStrategy', 'rehearsal': 1}",
-    "CREATE TABLE rehearsal.proof (key text, node text, value text, written_at timestamp, PRIMARY KEY (key, node))",
+    "CREATE KEYSPACE IF NOT EXISTS rehearsal WITH replication = {'class': 'NetworkTopologyStrategy', 'rehearsal': 2}",
+    "CREATE TABLE IF NOT EXISTS rehearsal.proof (key text, node text, value text, written_at timestamp, PRIMARY KEY (key, node))",
     "GRANT SELECT ON KEYSPACE rehearsal TO visitor",
     "GRANT MODIFY ON KEYSPACE rehearsal TO visitor",
     "INSERT INTO rehearsal.proof (key, node, value, written_at) VALUES ('k', 'n', 'v', toTimestamp(now()))",
@@ -38,8 +41,8 @@ _STATEMENTS = (
     "SELECT role, is_superuser FROM system_auth.roles",
     "SELECT keyspace_name, replication FROM system_schema.keyspaces",
     "DELETE FROM rehearsal.proof WHERE key = 'k'",
-    "DROP ROLE visitor",
-    "DROP KEYSPACE rehearsal",
+    "DROP ROLE IF EXISTS visitor",
+    "DROP KEYSPACE IF EXISTS rehearsal",
 )
 # bcrypt of a random text, work factor 4: the roles live for a second.
 _HASH = "$2a$04$Vq0uS0lVtqpJ0Q2zN8xTt.9C0dWqF1w6hQ5lQw1v2l6i1nR1d5i3S"
@@ -73,105 +76,157 @@ def write_keys(java: Java, scratch: Path, facts_class: Path) -> None:
     (scratch / "ca.pem").write_text(text[text.index("-----BEGIN CERTIFICATE-----") :])
 
 
-def write_config(scratch: Path, address: str) -> list[str]:
-    """`cassandra.yaml` and what else the engine reads; returns the JVM options that point to it."""
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node of the rehearsal: its own folder, address and tokens; `seeds` are the addresses of both."""
+
+    folder: Path
+    address: str
+    seeds: tuple[str, ...]
+    tokens: tuple[int, ...]
+
+    def options(self) -> list[str]:
+        """The JVM options that point to what `write_config` wrote."""
+        return [
+            f"-Dcassandra.config=file://{self.folder}/cassandra.yaml",
+            f"-Dcassandra-rackdc.properties=file://{self.folder}/rackdc.properties",
+            f"-Dlogback.configurationFile={self.folder}/logback.xml",
+            f"-Dcassandra.storagedir={self.folder}",
+            f"-Dcassandra.logdir={self.folder}",
+        ]
+
+
+def two_nodes(scratch: Path) -> tuple[Node, Node]:
+    """Two nodes with their folders made and their addresses chosen."""
+    addresses = (free_loopback_address(), free_loopback_address())
+    folders = (scratch / "archiving", scratch / "other")
+    for folder in folders:
+        folder.mkdir()
+    step = 2**62
+    first, second = (
+        Node(
+            folder=folder,
+            address=address,
+            seeds=addresses,
+            tokens=tuple(first_token + turn * step for turn in range(4)),
+        )
+        for folder, address, first_token in zip(folders, addresses, (-2 * step, -2 * step + step // 2), strict=True)
+    )
+    return first, second
+
+
+def write_config(node: Node, keys: Path) -> None:
+    """`cassandra.yaml` and what else the engine reads; `keys` is where `write_keys` wrote."""
     factory = {"class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory"}
-    files = {"keystore": str(scratch / "node.pem"), "truststore": str(scratch / "ca.pem")}
-    simple_seeds = "org.apache.cassandra.locator.SimpleSeedProvider"
+    files = {"keystore": str(keys / "node.pem"), "truststore": str(keys / "ca.pem")}
+    seeds = ",".join(f"{seed}:7000" for seed in node.seeds)
     config = {
         "cluster_name": "rehearsal",
-        "num_tokens": 4,
-        "initial_token": "-6000000000000000000,-2000000000000000000,2000000000000000000,6000000000000000000",
+        "num_tokens": len(node.tokens),
+        "initial_token": ",".join(str(token) for token in node.tokens),
         "auto_bootstrap": False,
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
         "endpoint_snitch": "GossipingPropertyFileSnitch",
-        "listen_address": address,
-        "rpc_address": address,
+        "listen_address": node.address,
+        "rpc_address": node.address,
         "native_transport_port": 9042,
         "storage_port": 7000,
-        "seed_provider": [{"class_name": simple_seeds, "parameters": [{"seeds": f"{address}:7000"}]}],
+        "seed_provider": [
+            {"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [{"seeds": seeds}]}
+        ],
         "authenticator": "PasswordAuthenticator",
         "authorizer": "CassandraAuthorizer",
         "role_manager": "CassandraRoleManager",
         "commitlog_sync": "periodic",
         "commitlog_sync_period": "10000ms",
-        "data_file_directories": [str(scratch / "data")],
-        "commitlog_directory": str(scratch / "commitlog"),
-        "hints_directory": str(scratch / "hints"),
-        "saved_caches_directory": str(scratch / "saved_caches"),
-        "cdc_raw_directory": str(scratch / "cdc_raw"),
+        "data_file_directories": [str(node.folder / "data")],
+        "commitlog_directory": str(node.folder / "commitlog"),
+        "hints_directory": str(node.folder / "hints"),
+        "saved_caches_directory": str(node.folder / "saved_caches"),
+        "cdc_raw_directory": str(node.folder / "cdc_raw"),
         "server_encryption_options": {
             "internode_encryption": "all",
             "require_client_auth": True,
+            "accepted_protocols": ["TLSv1.3"],
             "ssl_context_factory": factory,
             **files,
         },
-        "client_encryption_options": {"enabled": True, "optional": False, "ssl_context_factory": factory, **files},
+        "client_encryption_options": {
+            "enabled": True,
+            "optional": False,
+            "accepted_protocols": ["TLSv1.3", "TLSv1.2"],
+            "ssl_context_factory": factory,
+            **files,
+        },
     }
     # JSON is YAML too.
-    (scratch / "cassandra.yaml").write_text(json.dumps(config, indent=2))
-    (scratch / "rackdc.properties").write_text("dc=rehearsal\nrack=rehearsal\n")
-    (scratch / "logback.xml").write_text(_LOGBACK.format(file=scratch / "system.log"))
-    return [
-        f"-Dcassandra.config=file://{scratch}/cassandra.yaml",
-        f"-Dcassandra-rackdc.properties=file://{scratch}/rackdc.properties",
-        f"-Dlogback.configurationFile={scratch}/logback.xml",
-        f"-Dcassandra.storagedir={scratch}",
-        f"-Dcassandra.logdir={scratch}",
-    ]
+    (node.folder / "cassandra.yaml").write_text(json.dumps(config, indent=2))
+    (node.folder / "rackdc.properties").write_text("dc=rehearsal\nrack=rehearsal\n")
+    (node.folder / "logback.xml").write_text(_LOGBACK.format(file=node.folder / "system.log"))
 
 
-def rehearse(java: Java, tree: Path, jars: list[str], options: list[str], archive: Path, scratch: Path) -> None:
-    """Start, use and end the node; `archive` is there afterwards. BakeError with the engine's last words."""
-    command = [
-        str(java.program("java")),
-        f"-XX:ArchiveClassesAtExit={archive}",
-        *JVM_PROFILE,
-        f"@{tree / 'jvm.options'}",
-        *("-cp", class_path(jars, tree)),
-        *("-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=500"),
-        "-Dcassandra.superuser_setup_delay_ms=0",
-        "-Dcassandra-foreground=yes",
-        *options,
-        "org.apache.cassandra.service.CassandraDaemon",
-    ]
-    address = json.loads((scratch / "cassandra.yaml").read_text())["rpc_address"]
-    with (scratch / "output.log").open("wb") as output:
-        node = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=scratch)
+def rehearse(java: Java, tree: Path, jars: list[str], nodes: tuple[Node, Node], archive: Path) -> None:
+    """Start both nodes, use and end the first; `archive` is there afterwards. BakeError with its last words."""
+    archiving, other = nodes
+    with ExitStack() as running:
+        node = _start(running, java, tree, jars, archiving, f"-XX:ArchiveClassesAtExit={archive}")
+        _start(running, java, tree, jars, other)
+        _use(node, archiving)
+        node.send_signal(signal.SIGTERM)
         try:
-            _use(node, address, scratch)
-            node.send_signal(signal.SIGTERM)
             node.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             raise BakeError(f"The rehearsal node did not end within {_EXIT_SECONDS} s of being asked.") from None
-        finally:
-            if node.poll() is None:
-                node.kill()
-                node.wait()
     if not archive.exists():
-        raise BakeError(f"The JVM wrote no class-data archive: {_last_words(scratch)}")
+        raise BakeError(f"The JVM wrote no class-data archive: {_last_words(archiving.folder)}")
 
 
-def _use(node: subprocess.Popen[bytes], address: str, scratch: Path) -> None:
+def _start(
+    running: ExitStack, java: Java, tree: Path, jars: list[str], node: Node, *more_options: str
+) -> subprocess.Popen[bytes]:
+    command = [
+        *(str(java.program("java")), *more_options, *JVM_PROFILE, f"@{tree / 'jvm.options'}"),
+        *("-cp", class_path(jars, tree)),
+        *("-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=500"),
+        *("-Dcassandra.superuser_setup_delay_ms=0", "-Dcassandra.schema_pull_interval_ms=1000"),
+        *("-Dcassandra.system_auth.default_rf=2", "-Dcassandra-foreground=yes"),
+        *node.options(),
+        "org.apache.cassandra.service.CassandraDaemon",
+    ]
+    with (node.folder / "output.log").open("wb") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=node.folder)
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+
+    running.callback(end)
+    return process
+
+
+def _use(process: subprocess.Popen[bytes], node: Node) -> None:
     give_up_at = time.monotonic() + _CQL_SECONDS
+    statements = list(_STATEMENTS)
     while True:
         try:
-            with CqlSession(address, username="cassandra", password="cassandra") as session:
-                for statement in _STATEMENTS:
-                    session.run(statement.replace("{hash}", _HASH))
+            with CqlSession(node.address, username="cassandra", password="cassandra") as session:
+                while statements:
+                    session.run(statements[0].replace("{hash}", _HASH))
+                    statements.pop(0)
             return
         except (OSError, CqlError) as error:
-            # Not up yet, or up but without its first role; a statement that is wrong shows in the last error.
-            if node.poll() is not None:
-                raise BakeError(f"The rehearsal node ended: {_last_words(scratch)}") from error
+            # Not up yet, or up but without its first role or the other node; a statement that is wrong ends as the last
+            # error.
+            if process.poll() is not None:
+                raise BakeError(f"The rehearsal node ended: {_last_words(node.folder)}") from error
             if time.monotonic() > give_up_at:
                 raise BakeError(f"The rehearsal node could not be used within {_CQL_SECONDS} s: {error}") from error
             time.sleep(0.2)
 
 
-def _last_words(scratch: Path) -> str:
+def _last_words(folder: Path) -> str:
     for name in ("output.log", "system.log"):
-        text = (scratch / name).read_text(errors="replace") if (scratch / name).exists() else ""
+        text = (folder / name).read_text(errors="replace") if (folder / name).exists() else ""
         if lines := [line for line in text.splitlines() if line.strip()]:
             return lines[-1]
     return "it said nothing"
