@@ -45,8 +45,9 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
+    from backend.clusters import pki, vault
     from backend.clusters.models import Cluster, Node
-    from backend.clusters.states import ClusterState, NodeState
+    from backend.clusters.states import ClusterState, NodeState, SecretPurpose
     from backend.operations.models import Operation, OperationStep
     from backend.operations.states import OperationState, StepState
 
@@ -85,7 +86,9 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
             nodes_per_zone=1,
             datacenter="local-local-1",
             state=ClusterState.ACTIVE,
+            options={"tags": {"team": name}},
             admin_username=f"{name}-admin",
+            ca_certificate=pki.new_ca(f"{name} CA").certificate_pem,
             created_by=owner.email,
             active_at=now,
         )
@@ -100,7 +103,9 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
             position=position,
             state=NodeState.UP,
             tokens=[position],
+            address=f"127.1.0.{position + 2}",
         )
+    vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, f"{name} password".encode())
     operation = Operation.objects.create(
         organisation=organisation,
         kind="create_cluster",

@@ -24,25 +24,29 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 # The event stream never ends; it has tests of its own.
 schema = schemathesis.openapi.from_path(str(DESCRIPTION)).exclude(operation_id="stream_events")
-bounded = settings(
-    max_examples=20,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+
+
+def at_most(examples: int) -> settings:
+    """The same examples in every run, and few enough for a minute or two in all."""
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 @schema.parametrize()
-@bounded
+@at_most(6)
 def test_a_viewer_gets_what_is_documented(case: Any, api: Api) -> None:
     aim(case, api.tenants.ids)
     case.call_and_validate(base_url=api.url, headers=api.headers(api.tenants.viewer_token), checks=CHECKS, timeout=30)
 
 
 @schema.parametrize()
-@bounded
+@at_most(10)
 def test_a_stranger_gets_what_is_documented_and_nothing_of_others(case: Any, api: Api) -> None:
     aim(case, api.tenants.ids)
     answer = case.call_and_validate(
@@ -52,7 +56,7 @@ def test_a_stranger_gets_what_is_documented_and_nothing_of_others(case: Any, api
 
 
 @schema.parametrize()
-@bounded
+@at_most(20)
 def test_an_owner_gets_what_is_documented(case: Any, api: Api) -> None:
     aim(case, api.tenants.ids)
     case.call_and_validate(base_url=api.url, headers=api.headers(api.tenants.owner_token), checks=CHECKS, timeout=30)
