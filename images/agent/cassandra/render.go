@@ -215,8 +215,22 @@ func jvmArguments(config Config, place folders, found tree, with java, mark stri
 	return append(arguments, "org.apache.cassandra.service.CassandraDaemon")
 }
 
+// notInALoop keeps the superuser's set-up, which is tried again after the same delay until most of the ring is up, from
+// taking a whole CPU of a machine on which others are still starting: without a pause that is thousands of tries a second.
+func notInALoop(delayMS *int) *int {
+	const shortest = 100
+	if delayMS == nil {
+		return nil
+	}
+	return new(max(*delayMS, shortest))
+}
+
 func firstBootProperties(config Config) []string {
 	properties := []string{
+		// A node that is known but has no tokens yet is forgotten, and kept out for a while, when it is silent for half of this;
+		// by default that follows the ring delay. With a short ring delay nodes that start side by side would forget each
+		// other in the middle of it, and the schema of the one forgotten is never fetched.
+		"-Dcassandra.gossip_quarantine_delay_ms=60000",
 		// Nodes that start side by side miss some of each other's schema changes. How often a node looks for what it missed
 		// is a minute by default, and a look that comes after the first minute is put off by another.
 		"-Dcassandra.schema_pull_interval_ms=1000",
@@ -227,7 +241,7 @@ func firstBootProperties(config Config) []string {
 	}{
 		{"cassandra.ring_delay_ms", config.FirstBoot.RingDelayMS},
 		{"cassandra.skip_wait_for_gossip_to_settle", config.FirstBoot.GossipSettlePolls},
-		{"cassandra.superuser_setup_delay_ms", config.FirstBoot.SuperuserSetupDelayMS},
+		{"cassandra.superuser_setup_delay_ms", notInALoop(config.FirstBoot.SuperuserSetupDelayMS)},
 		// The replication that the keyspaces are created with; later it is a matter of their schema.
 		{"cassandra.system_auth.default_rf", new(config.SystemAuthReplication)},
 		{"cassandra.system_distributed.default_rf", new(min(config.SystemAuthReplication, 3))},
