@@ -1,0 +1,137 @@
+import { useQuery, type UseQueryOptions, type UseQueryResult } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import { streamEvents } from "./__generated__/sdk.gen";
+import { queryClient, watchForEndOfSession } from "./query-client";
+
+// The stream says only what changed, by id; what it is now is asked for with the queries that are on the screen.
+
+const RECONNECT_MS = 2000;
+const POLL_MS = 2000;
+// A step per node and second is common; one round of questions per this many ms is enough for the eye.
+const GATHER_MS = 200;
+
+export interface Change {
+  /** Ids of changed operations and clusters. */
+  ids: ReadonlySet<string>;
+}
+
+const CLUSTER_QUERIES = new Set(["getCluster", "listClusterNodes", "getConnection"]);
+const LISTS = new Set(["listClusters", "listOperations", "getCatalog"]);
+
+/** Whether what a query shows may have changed. Exported for its test. */
+export function isTouched(queryKey: readonly unknown[], change: Change): boolean {
+  const key = queryKey[0] as { _id?: string; path?: Record<string, string> } | undefined;
+  if (!key?._id) return false;
+  if (LISTS.has(key._id)) return true;
+  if (CLUSTER_QUERIES.has(key._id)) return change.ids.has(key.path?.cluster_id ?? "");
+  if (key._id === "getOperation") return change.ids.has(key.path?.operation_id ?? "");
+  return false;
+}
+
+let isLive = true;
+const listeners = new Set<() => void>();
+
+function setLive(live: boolean): void {
+  if (live === isLive) return;
+  isLive = live;
+  for (const listener of listeners) listener();
+}
+
+/** False while the event stream is down and the console has to ask by itself. */
+export function useIsLive(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => isLive,
+  );
+}
+
+/** Keeps one event stream open while the calling component is mounted. */
+export function useEvents(): void {
+  useEffect(() => {
+    const stop = new AbortController();
+    void follow(stop.signal);
+    return () => stop.abort();
+  }, []);
+}
+
+// Read with fetch, not with the browser's EventSource, which cannot send the header that names the organisation.
+async function follow(signal: AbortSignal): Promise<void> {
+  const gathered = new Gathered();
+  let wasDown = false;
+  while (!signal.aborted) {
+    try {
+      const { stream } = await streamEvents({
+        signal,
+        sseMaxRetryAttempts: 1,
+        onSseError: (error) => watchForEndOfSession(error),
+        onSseEvent: ({ event, data }) => {
+          setLive(true);
+          // Also the stream's first frame, which is no event: whatever happened while nobody listened.
+          if (event === "reset" || wasDown) gathered.everything();
+          else if (event) gathered.add(data as { id: string; cluster_id?: string | null });
+          wasDown = false;
+        },
+      });
+      // Events are handled above as they come; this waits for the end.
+      for await (const _ of stream);
+    } catch (error) {
+      watchForEndOfSession(error);
+    }
+    if (signal.aborted) break;
+    wasDown = true;
+    setLive(false);
+    await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+  }
+  setLive(true);
+}
+
+/** What changed since the last round of questions. */
+class Gathered {
+  #ids = new Set<string>();
+  #everything = false;
+  #isAsking = false;
+
+  add({ id, cluster_id }: { id: string; cluster_id?: string | null }): void {
+    this.#ids.add(id);
+    if (cluster_id) this.#ids.add(cluster_id);
+    void this.#ask();
+  }
+
+  everything(): void {
+    this.#everything = true;
+    void this.#ask();
+  }
+
+  // One round at a time: a round that cancelled the one before would, in a storm of events, never let any finish.
+  async #ask(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    while (this.#everything || this.#ids.size > 0) {
+      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+      const change: Change = { ids: this.#ids };
+      const all = this.#everything;
+      this.#ids = new Set();
+      this.#everything = false;
+      await queryClient.invalidateQueries({ predicate: (query) => all || isTouched(query.queryKey, change) });
+    }
+    this.#isAsking = false;
+  }
+}
+
+/** A query that also asks every two seconds while the stream is down and something is still going on. */
+export function useLiveQuery<Data, Failure, Key extends readonly unknown[]>(
+  options: UseQueryOptions<Data, Failure, Data, Key>,
+  isGoingOn: (data: Data) => boolean,
+): UseQueryResult<Data, Failure> {
+  const live = useIsLive();
+  return useQuery({
+    ...options,
+    refetchInterval: (query) => {
+      const data = query.state.data as Data | undefined;
+      return !live && data !== undefined && isGoingOn(data) ? POLL_MS : false;
+    },
+  });
+}

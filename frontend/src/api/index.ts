@@ -1,0 +1,37 @@
+/** What the rest of the console may know of the API. */
+export type {
+  AllowedAction,
+  AuditRecord,
+  Catalog,
+  CatalogMachineType,
+  CatalogProvider,
+  CatalogRegion,
+  Cluster,
+  ClusterOrder,
+  ClusterState,
+  Connection,
+  Credentials,
+  Invitation,
+  InvitationOffer,
+  Member,
+  Node,
+  NodeState,
+  Operation,
+  OperationDetail,
+  OperationState,
+  OrderCheck,
+  Permission,
+  Role,
+  Session,
+  OperationStep,
+  StepState,
+  Token,
+  TokenOrder,
+} from "./__generated__/types.gen";
+export * from "./downloads";
+export { ApiError, toApiError } from "./errors";
+export * from "./events";
+export { IdempotencyKeys } from "./idempotency";
+export * from "./queries";
+export { queryClient, whenSignedOut } from "./query-client";
+export * from "./session";

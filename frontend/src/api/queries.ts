@@ -1,0 +1,77 @@
+import { keepPreviousData } from "@tanstack/react-query";
+import * as generated from "./__generated__/@tanstack/react-query.gen";
+import type {
+  ListAuditRecordsData,
+  ListClustersData,
+  ListOperationsData,
+} from "./__generated__/types.gen";
+import { queryClient } from "./query-client";
+
+export const PAGE_SIZE = 25;
+
+// One function per thing a page shows; pages know these and the mutations, and nothing of keys.
+
+export const catalogQuery = () => ({ ...generated.getCatalogOptions(), staleTime: 10_000 });
+
+export const clustersQuery = (query: ListClustersData["query"]) => ({
+  ...generated.listClustersOptions({ query: { limit: PAGE_SIZE, ...query } }),
+  placeholderData: keepPreviousData,
+});
+
+export const clusterQuery = (id: string) => generated.getClusterOptions({ path: { cluster_id: id } });
+
+export const clusterNodesQuery = (id: string) =>
+  generated.listClusterNodesOptions({ path: { cluster_id: id }, query: { limit: 200 } });
+
+export const connectionQuery = (id: string) => generated.getConnectionOptions({ path: { cluster_id: id } });
+
+export const operationsQuery = (query: ListOperationsData["query"]) => ({
+  ...generated.listOperationsOptions({ query: { limit: PAGE_SIZE, ...query } }),
+  placeholderData: keepPreviousData,
+});
+
+export const operationQuery = (id: string) => generated.getOperationOptions({ path: { operation_id: id } });
+
+export const membersQuery = (cursor?: string) => ({
+  ...generated.listMembersOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const invitationsQuery = () => generated.listInvitationsOptions({ query: { limit: 200 } });
+
+export const invitationOfferQuery = (secret: string) => ({
+  ...generated.getInvitationOfferOptions({ path: { secret } }),
+  retry: false,
+});
+
+export const tokensQuery = (cursor?: string) => ({
+  ...generated.listTokensOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
+  ...generated.listAuditRecordsOptions({ query: { limit: PAGE_SIZE, ...query } }),
+  placeholderData: keepPreviousData,
+});
+
+export {
+  acceptInvitationMutation,
+  cancelOperationMutation,
+  changeMemberRoleMutation,
+  checkClusterOrderMutation,
+  createClusterMutation,
+  createInvitationMutation,
+  createTokenMutation,
+  deleteClusterMutation,
+  removeMemberMutation,
+  retryOperationMutation,
+  revealCredentialsMutation,
+  revokeInvitationMutation,
+  revokeTokenMutation,
+  rotateCredentialsMutation,
+} from "./__generated__/@tanstack/react-query.gen";
+
+/** Everything on the screen is asked for again. After a mutation; the event stream does the finer work. */
+export function refresh(): Promise<void> {
+  return queryClient.invalidateQueries();
+}

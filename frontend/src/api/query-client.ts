@@ -1,0 +1,31 @@
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { ApiError } from "./errors";
+
+let onSignedOut: () => void = () => undefined;
+
+/** The router says here where to go when the session has ended. */
+export function whenSignedOut(go: () => void): void {
+  onSignedOut = go;
+}
+
+/** Every error of the API passes here once. */
+export function watchForEndOfSession(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) onSignedOut();
+}
+
+const TRIES = 3;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: watchForEndOfSession }),
+  mutationCache: new MutationCache({ onError: watchForEndOfSession }),
+  defaultOptions: {
+    queries: {
+      staleTime: 2000,
+      // A clear refusal stays one; only silence and crashes are worth asking again.
+      retry: (failures, error) =>
+        failures < TRIES && error instanceof ApiError && (error.status === 0 || error.status >= 500),
+      retryDelay: (failures) => Math.min(500 * 2 ** failures, 4000),
+    },
+    mutations: { retry: false },
+  },
+});

@@ -1,0 +1,68 @@
+import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import { getSessionOptions } from "./__generated__/@tanstack/react-query.gen";
+import { getSession } from "./__generated__/sdk.gen";
+import type { Permission, Session } from "./__generated__/types.gen";
+import { rememberCsrfToken, rememberOrganisation, sendJson } from "./client";
+import { ApiError } from "./errors";
+import { queryClient } from "./query-client";
+
+async function fetchSession(signal?: AbortSignal): Promise<Session> {
+  try {
+    const { data } = await getSession({ signal, throwOnError: true });
+    rememberCsrfToken(data.csrf_token);
+    return data;
+  } catch (problem) {
+    if (problem instanceof ApiError && problem.code === "organisation_not_found") {
+      // The organisation this browser remembers is gone or was somebody else's: fall back to the default.
+      rememberOrganisation(null);
+      return fetchSession(signal);
+    }
+    throw problem;
+  }
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: getSessionOptions().queryKey,
+  queryFn: ({ signal }) => fetchSession(signal),
+  staleTime: 5 * 60 * 1000,
+});
+
+/** Who is signed in. Only used below the console layout, whose loader has fetched it. */
+export function useSession(): Session {
+  return useSuspenseQuery(sessionQuery).data;
+}
+
+export function useMay(permission: Permission): boolean {
+  return useSession().permissions.includes(permission);
+}
+
+export async function signIn(credentials: { email: string; password: string }): Promise<void> {
+  // The CSRF token belongs to the page's visit, not to the sign-in: it may not have been asked for yet.
+  await queryClient.ensureQueryData(sessionQuery);
+  try {
+    await sendJson("POST", "/_allauth/browser/v1/auth/login", credentials);
+  } catch (problem) {
+    // 409: this browser is signed in already, in another tab perhaps.
+    if (!(problem instanceof ApiError && problem.status === 409)) throw problem;
+  }
+  queryClient.clear();
+  await queryClient.fetchQuery(sessionQuery);
+}
+
+export async function signOut(): Promise<void> {
+  try {
+    await sendJson("DELETE", "/_allauth/browser/v1/auth/session");
+  } catch (problem) {
+    // allauth answers 401 to say that nobody is signed in any more, which is what was asked for.
+    if (!(problem instanceof ApiError && problem.status === 401)) throw problem;
+  }
+  rememberOrganisation(null);
+  queryClient.clear();
+}
+
+/** Everything cached belongs to the organisation before. */
+export async function switchOrganisation(id: string): Promise<void> {
+  rememberOrganisation(id);
+  queryClient.clear();
+  await queryClient.fetchQuery(sessionQuery);
+}

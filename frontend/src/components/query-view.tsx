@@ -1,0 +1,40 @@
+import Box from "@cloudscape-design/components/box";
+import Skeleton from "@cloudscape-design/components/skeleton";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ErrorBox } from "./error-box";
+
+/** What a query shows: its data; while it is on the way, grey lines of about its size; else what went wrong. */
+export function QueryView<Data>({
+  query,
+  lines = 4,
+  children,
+}: {
+  query: UseQueryResult<Data, unknown>;
+  lines?: number;
+  children: (data: Data) => ReactNode;
+}) {
+  if (query.data !== undefined) {
+    return (
+      <SpaceBetween size="m">
+        {/* What was there stays; that it could not be renewed is said. */}
+        {query.isError && <ErrorBox header="What you see may be old" error={query.error} onRetry={() => void query.refetch()} />}
+        {children(query.data)}
+      </SpaceBetween>
+    );
+  }
+  if (query.isError) return <ErrorBox error={query.error} onRetry={() => void query.refetch()} />;
+  return (
+    <div role="status" aria-label="Loading">
+      <SpaceBetween size="s">
+        {Array.from({ length: lines }, (_, line) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike and never move
+          <Box key={line}>
+            <Skeleton variant="text-body-m" width={line % 3 === 2 ? "60%" : "100%"} />
+          </Box>
+        ))}
+      </SpaceBetween>
+    </div>
+  );
+}

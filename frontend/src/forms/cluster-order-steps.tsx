@@ -1,0 +1,298 @@
+import AttributeEditor from "@cloudscape-design/components/attribute-editor";
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Checkbox from "@cloudscape-design/components/checkbox";
+import Container from "@cloudscape-design/components/container";
+import FormField from "@cloudscape-design/components/form-field";
+import Header from "@cloudscape-design/components/header";
+import Input from "@cloudscape-design/components/input";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Select from "@cloudscape-design/components/select";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Tiles from "@cloudscape-design/components/tiles";
+import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
+import { formatDuration } from "../util/duration";
+import { type Draft, defaultVersion, inProvider, usualZones } from "../util/order";
+import { count, formatMib } from "../util/size";
+
+interface Props {
+  catalog: Catalog;
+  draft: Draft;
+  /** The API's complaints, by field. */
+  fields: Record<string, string>;
+  change: (changes: Partial<Draft>) => void;
+}
+
+export function EngineStep({ catalog, draft, fields, change }: Props) {
+  const engine = catalog.engines.find(({ name }) => name === draft.engine);
+  const versions = (engine?.versions ?? []).map(({ version, is_default }) => ({
+    value: version,
+    label: version,
+    description: is_default ? "Recommended" : undefined,
+  }));
+  return (
+    <Container header={<Header variant="h2">Engine and version</Header>}>
+      <SpaceBetween size="l">
+        <FormField label="Engine" errorText={fields.engine} stretch>
+          <Tiles
+            ariaLabel="Engine"
+            value={draft.engine}
+            items={catalog.engines.map(({ name, title }) => ({ value: name, label: title }))}
+            onChange={({ detail: { value } }) =>
+              change({ engine: value, engine_version: defaultVersion(catalog, value) })
+            }
+          />
+        </FormField>
+        <FormField label="Version" errorText={fields.engine_version}>
+          <Select
+            selectedOption={versions.find(({ value }) => value === draft.engine_version) ?? null}
+            options={versions}
+            placeholder="Choose a version"
+            onChange={({ detail }) => change({ engine_version: detail.selectedOption.value ?? "" })}
+          />
+        </FormField>
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+export function PlaceStep({ catalog, draft, fields, change }: Props) {
+  const provider = catalog.providers.find(({ id }) => id === draft.provider);
+  const regions = (provider?.regions ?? []).map(({ name, title }) => ({ value: name, label: title, description: name }));
+  const region = provider?.regions.find(({ name }) => name === draft.region);
+  return (
+    <Container header={<Header variant="h2">Provider, region and zones</Header>}>
+      <SpaceBetween size="l">
+        <FormField label="Provider" errorText={fields.provider} stretch>
+          <Tiles
+            ariaLabel="Provider"
+            value={draft.provider}
+            items={catalog.providers.map(({ id, name }) => ({ value: id, label: name }))}
+            onChange={({ detail }) => change(inProvider(catalog, detail.value))}
+          />
+        </FormField>
+        <FormField label="Region" errorText={fields.region}>
+          <Select
+            selectedOption={regions.find(({ value }) => value === draft.region) ?? null}
+            options={regions}
+            placeholder="Choose a region"
+            onChange={({ detail: { selectedOption } }) => {
+              const chosen = provider?.regions.find(({ name }) => name === selectedOption.value);
+              change({ region: chosen?.name ?? "", zones: usualZones(chosen) });
+            }}
+          />
+        </FormField>
+        <FormField
+          label="Zones"
+          description="Each zone holds one replica of every row. Three survive the loss of one without a pause."
+          errorText={fields.zones}
+        >
+          <SpaceBetween size="xs">
+            {(region?.zones ?? []).map((zone) => (
+              <Checkbox
+                key={zone}
+                checked={draft.zones.includes(zone)}
+                onChange={({ detail }) => {
+                  const chosen = new Set(draft.zones);
+                  if (detail.checked) chosen.add(zone);
+                  else chosen.delete(zone);
+                  // In the catalogue's order, whatever the order of clicks.
+                  change({ zones: (region?.zones ?? []).filter((each) => chosen.has(each)) });
+                }}
+              >
+                {zone}
+              </Checkbox>
+            ))}
+          </SpaceBetween>
+        </FormField>
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+export function MachineStep({ catalog, draft, fields, change }: Props) {
+  const provider = catalog.providers.find(({ id }) => id === draft.provider);
+  const fit = provider?.regions.find(({ name }) => name === draft.region)?.nodes_that_fit ?? {};
+  const total = draft.zones.length * draft.nodes_per_zone;
+  return (
+    <Container header={<Header variant="h2">Machine type and nodes</Header>}>
+      <SpaceBetween size="l">
+        <FormField label="Machine type" errorText={fields.machine_type} stretch>
+          <Tiles
+            ariaLabel="Machine type"
+            value={draft.machine_type}
+            items={(provider?.machine_types ?? []).map((type) => ({
+              value: type.name,
+              label: type.name,
+              description: <MachineFacts type={type} fit={fit[type.name] ?? null} />,
+            }))}
+            onChange={({ detail }) => change({ machine_type: detail.value })}
+          />
+        </FormField>
+        <FormField
+          label="Nodes per zone"
+          description="The same number in every zone, so that replicas spread evenly."
+          constraintText={
+            Number.isInteger(draft.nodes_per_zone) &&
+            `${count(draft.zones.length, "zone")} × ${draft.nodes_per_zone} = ${count(total, "node")}`
+          }
+          errorText={fields.nodes_per_zone}
+        >
+          <Input
+            type="number"
+            inputMode="numeric"
+            step={1}
+            value={Number.isNaN(draft.nodes_per_zone) ? "" : String(draft.nodes_per_zone)}
+            onChange={({ detail }) => change({ nodes_per_zone: Number.parseFloat(detail.value) })}
+          />
+        </FormField>
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+function MachineFacts({ type, fit }: { type: CatalogMachineType; fit: number | null }) {
+  const facts = [
+    type.vcpus !== null && count(type.vcpus, "vCPU"),
+    `${formatMib(type.memory_mib)} memory, ${formatMib(type.heap_mib)} of it heap`,
+    type.storage_gib !== null && `${type.storage_gib} GiB disk`,
+  ];
+  return (
+    <>
+      {type.description && <div>{type.description}</div>}
+      <div>{facts.filter(Boolean).join(" · ")}</div>
+      {fit !== null && <div>{fits(fit)}</div>}
+    </>
+  );
+}
+
+function fits(nodes: number): string {
+  if (nodes === 0) return "No more nodes of this type fit on this machine.";
+  return `${count(nodes, "more node")} of this type ${nodes === 1 ? "fits" : "fit"} on this machine.`;
+}
+
+export function NameStep({ draft, fields, change }: Props) {
+  return (
+    <Container header={<Header variant="h2">Name and options</Header>}>
+      <SpaceBetween size="l">
+        <FormField
+          label="Cluster name"
+          constraintText="Lower-case letters, digits and hyphens; starts with a letter."
+          errorText={fields.name}
+        >
+          <Input
+            value={draft.name}
+            placeholder="orders-production"
+            spellcheck={false}
+            autoComplete={false}
+            onChange={({ detail }) => change({ name: detail.value })}
+          />
+        </FormField>
+        <FormField label="Tags" description="Your own labels: team, cost centre." errorText={fields.options} stretch>
+          <AttributeEditor
+            items={draft.tags}
+            addButtonText="Add tag"
+            removeButtonText="Remove"
+            removeButtonAriaLabel={({ key }) => `Remove tag ${key}`}
+            empty="No tags."
+            onAddButtonClick={() => change({ tags: [...draft.tags, { key: "", value: "" }] })}
+            onRemoveButtonClick={({ detail }) =>
+              change({ tags: draft.tags.filter((_, index) => index !== detail.itemIndex) })
+            }
+            definition={(["key", "value"] as const).map((part) => ({
+              label: part === "key" ? "Key" : "Value",
+              control: (tag, index) => (
+                <Input
+                  value={tag[part]}
+                  ariaLabel={part === "key" ? `Key of tag ${index + 1}` : `Value of tag ${index + 1}`}
+                  onChange={({ detail }) =>
+                    change({
+                      tags: draft.tags.map((each, at) => (at === index ? { ...each, [part]: detail.value } : each)),
+                    })
+                  }
+                />
+              ),
+            }))}
+          />
+        </FormField>
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+export function ReviewStep({
+  catalog,
+  draft,
+  check,
+  onEdit,
+}: Props & { check: OrderCheck | undefined; onEdit: (step: number) => void }) {
+  const engine = catalog.engines.find(({ name }) => name === draft.engine);
+  const provider = catalog.providers.find(({ id }) => id === draft.provider);
+  const edit = (step: number, what: string) => (
+    <Button ariaLabel={`Edit ${what}`} onClick={() => onEdit(step)}>
+      Edit
+    </Button>
+  );
+  return (
+    <SpaceBetween size="l">
+      {check && (
+        <Container header={<Header variant="h2">What will be made</Header>}>
+          <SpaceBetween size="m">
+            <Box>
+              {count(check.nodes_total, "node")} in {count(draft.zones.length, "zone")}, {count(check.replicas, "replica")}{" "}
+              of every row, encrypted connections, an administrator whose password you can see once.
+            </Box>
+            <KeyValuePairs
+              columns={3}
+              items={[
+                { label: "Memory in all", value: formatMib(check.memory_mib_total) },
+                { label: "Data centre", value: check.datacenter },
+                { label: "Usually ready in", value: formatDuration(check.expected_seconds) },
+              ]}
+            />
+          </SpaceBetween>
+        </Container>
+      )}
+      <Container header={<Header variant="h2" actions={edit(0, "engine")}>Engine</Header>}>
+        <KeyValuePairs
+          columns={3}
+          items={[
+            { label: "Engine", value: engine?.title ?? draft.engine },
+            { label: "Version", value: draft.engine_version },
+          ]}
+        />
+      </Container>
+      <Container header={<Header variant="h2" actions={edit(1, "place")}>Place</Header>}>
+        <KeyValuePairs
+          columns={3}
+          items={[
+            { label: "Provider", value: provider?.name ?? draft.provider },
+            { label: "Region", value: draft.region },
+            { label: "Zones", value: draft.zones.join(", ") },
+          ]}
+        />
+      </Container>
+      <Container header={<Header variant="h2" actions={edit(2, "machines")}>Machines</Header>}>
+        <KeyValuePairs
+          columns={3}
+          items={[
+            { label: "Machine type", value: draft.machine_type },
+            { label: "Nodes per zone", value: draft.nodes_per_zone },
+          ]}
+        />
+      </Container>
+      <Container header={<Header variant="h2" actions={edit(3, "name and options")}>Name and options</Header>}>
+        <KeyValuePairs
+          columns={3}
+          items={[
+            { label: "Cluster name", value: draft.name },
+            {
+              label: "Tags",
+              value: draft.tags.map(({ key, value }) => `${key}: ${value}`).join(", ") || "–",
+            },
+          ]}
+        />
+      </Container>
+    </SpaceBetween>
+  );
+}

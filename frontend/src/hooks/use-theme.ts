@@ -1,0 +1,40 @@
+import { applyMode, Mode } from "@cloudscape-design/global-styles";
+import { useSyncExternalStore } from "react";
+
+export type Theme = "light" | "dark" | "system";
+
+const KEY = "ringmaster.theme";
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const listeners = new Set<() => void>();
+
+function stored(): Theme {
+  const value = localStorage.getItem(KEY);
+  return value === "light" || value === "dark" ? value : "system";
+}
+
+function apply(): void {
+  const theme = stored();
+  const isDark = theme === "dark" || (theme === "system" && dark.matches);
+  applyMode(isDark ? Mode.Dark : Mode.Light);
+  // Scroll bars and native controls follow too.
+  document.documentElement.style.colorScheme = isDark ? "dark" : "light";
+}
+
+/** Called once before the first paint. */
+export function startTheme(): void {
+  apply();
+  dark.addEventListener("change", apply);
+}
+
+export function setTheme(theme: Theme): void {
+  localStorage.setItem(KEY, theme);
+  apply();
+  for (const listener of listeners) listener();
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, stored);
+}

@@ -1,0 +1,38 @@
+import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
+import { useQuery } from "@tanstack/react-query";
+import { useParams, useRouter, useRouterState } from "@tanstack/react-router";
+import { clusterQuery, operationQuery } from "../api";
+
+const SECTIONS: Record<string, string> = {
+  clusters: "Clusters",
+  operations: "Operations",
+  members: "Members",
+  tokens: "API tokens",
+  audit: "Audit log",
+};
+
+/** Where one is. Names of things come from the queries their pages show anyway. */
+export function Breadcrumbs() {
+  const router = useRouter();
+  const pathname = useRouterState({ select: (state) => state.location.pathname });
+  const { clusterId, operationId } = useParams({ strict: false });
+  const cluster = useQuery({ ...clusterQuery(clusterId ?? ""), enabled: clusterId !== undefined });
+  const operation = useQuery({ ...operationQuery(operationId ?? ""), enabled: operationId !== undefined });
+
+  const section = pathname.split("/")[1] ?? "";
+  const items = [{ text: SECTIONS[section] ?? "Ringmaster", href: `/${section}` }];
+  if (pathname === "/clusters/new") items.push({ text: "Order cluster", href: pathname });
+  if (clusterId) items.push({ text: cluster.data?.name ?? clusterId, href: pathname });
+  if (operationId) items.push({ text: operation.data?.title ?? operationId, href: pathname });
+
+  return (
+    <BreadcrumbGroup
+      ariaLabel="Breadcrumbs"
+      items={items}
+      onFollow={(event) => {
+        event.preventDefault();
+        void router.navigate({ href: event.detail.href });
+      }}
+    />
+  );
+}

@@ -1,0 +1,218 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import {
+  auditQuery,
+  catalogQuery,
+  clusterNodesQuery,
+  clusterQuery,
+  clustersQuery,
+  connectionQuery,
+  membersQuery,
+  operationQuery,
+  operationsQuery,
+  queryClient,
+  sessionQuery,
+  tokensQuery,
+  whenSignedOut,
+} from "./api";
+import { PageError } from "./components/page-error";
+import { ConsoleLayout } from "./layouts/console-layout";
+import { NotFoundPage } from "./pages/not-found";
+import { lastCursor, readCursors, readText, returnPath } from "./util/search";
+
+// The address says everything about the view. Loaders start the queries of a page while its code is still on the way;
+// the page shows their progress and their errors.
+
+const rootRoute = createRootRoute({
+  component: Outlet,
+  notFoundComponent: NotFoundPage,
+  errorComponent: PageError,
+});
+
+const signInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sign-in",
+  validateSearch: (search: Record<string, unknown>): { return_to?: string } => ({
+    return_to: readText(search.return_to),
+  }),
+  beforeLoad: async ({ search }) => {
+    const session = await queryClient.ensureQueryData(sessionQuery);
+    if (session.authenticated) throw redirect({ href: returnPath(search.return_to), replace: true });
+  },
+  component: lazyRouteComponent(() => import("./forms/sign-in"), "SignInPage"),
+});
+
+const acceptInvitationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/accept-invitation",
+  component: lazyRouteComponent(() => import("./forms/invitation-accept"), "InvitationAcceptPage"),
+});
+
+const consoleRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: "console",
+  beforeLoad: async ({ location }) => {
+    const session = await queryClient.ensureQueryData(sessionQuery);
+    if (!session.authenticated) throw redirect({ to: "/sign-in", search: { return_to: location.href } });
+  },
+  component: ConsoleLayout,
+});
+
+const homeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/clusters", replace: true });
+  },
+});
+
+const clustersRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/clusters",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { q?: string; state?: string; engine?: string; zone?: string; after?: string[] } => ({
+    q: readText(search.q),
+    state: readText(search.state),
+    engine: readText(search.engine),
+    zone: readText(search.zone),
+    after: readCursors(search.after),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after, ...filters } }) => {
+    void queryClient.prefetchQuery(clustersQuery({ ...filters, cursor: lastCursor(after) } as never));
+    void queryClient.prefetchQuery(catalogQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/clusters"), "ClustersPage"),
+});
+
+const clusterOrderRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/clusters/new",
+  validateSearch: (search: Record<string, unknown>): { step?: number } => ({
+    step: typeof search.step === "number" ? search.step : undefined,
+  }),
+  loader: () => void queryClient.prefetchQuery(catalogQuery()),
+  component: lazyRouteComponent(() => import("./forms/cluster-order"), "ClusterOrderPage"),
+});
+
+export const CLUSTER_TABS = ["overview", "connect", "activity"] as const;
+export type ClusterTab = (typeof CLUSTER_TABS)[number];
+
+const clusterRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/clusters/$clusterId",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { tab?: ClusterTab; snippet?: string; after?: string[] } => ({
+    tab: CLUSTER_TABS.find((tab) => tab === search.tab),
+    snippet: readText(search.snippet),
+    after: readCursors(search.after),
+  }),
+  loaderDeps: ({ search: { tab, after } }) => ({ tab, after }),
+  loader: ({ params: { clusterId }, deps: { tab, after } }) => {
+    void queryClient.prefetchQuery(clusterQuery(clusterId));
+    if (tab === "connect") void queryClient.prefetchQuery(connectionQuery(clusterId));
+    else if (tab === "activity")
+      void queryClient.prefetchQuery(operationsQuery({ cluster_id: clusterId, cursor: lastCursor(after) }));
+    else void queryClient.prefetchQuery(clusterNodesQuery(clusterId));
+  },
+  component: lazyRouteComponent(() => import("./pages/cluster"), "ClusterPage"),
+});
+
+const operationsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/operations",
+  validateSearch: (search: Record<string, unknown>): { state?: string; kind?: string; after?: string[] } => ({
+    state: readText(search.state),
+    kind: readText(search.kind),
+    after: readCursors(search.after),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after, ...filters } }) =>
+    void queryClient.prefetchQuery(operationsQuery({ ...filters, cursor: lastCursor(after) } as never)),
+  component: lazyRouteComponent(() => import("./pages/operations"), "OperationsPage"),
+});
+
+const operationRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/operations/$operationId",
+  loader: ({ params: { operationId } }) => void queryClient.prefetchQuery(operationQuery(operationId)),
+  component: lazyRouteComponent(() => import("./pages/operation"), "OperationPage"),
+});
+
+const tokensRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/tokens",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(tokensQuery(lastCursor(after))),
+  component: lazyRouteComponent(() => import("./pages/tokens"), "TokensPage"),
+});
+
+const membersRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/members",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(membersQuery(lastCursor(after))),
+  component: lazyRouteComponent(() => import("./pages/members"), "MembersPage"),
+});
+
+const auditRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/audit",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { action?: string; actor?: string; target_id?: string; after?: string[] } => ({
+    action: readText(search.action),
+    actor: readText(search.actor),
+    target_id: readText(search.target_id),
+    after: readCursors(search.after),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after, ...filters } }) =>
+    void queryClient.prefetchQuery(auditQuery({ ...filters, cursor: lastCursor(after) })),
+  component: lazyRouteComponent(() => import("./pages/audit"), "AuditPage"),
+});
+
+export const router = createRouter({
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    signInRoute,
+    acceptInvitationRoute,
+    consoleRoute.addChildren([
+      clustersRoute,
+      clusterOrderRoute,
+      clusterRoute,
+      operationsRoute,
+      operationRoute,
+      tokensRoute,
+      membersRoute,
+      auditRoute,
+    ]),
+  ]),
+  defaultPreload: "intent",
+  defaultPreloadStaleTime: 0,
+  defaultErrorComponent: PageError,
+  scrollRestoration: true,
+});
+
+whenSignedOut(() => {
+  const { pathname, href } = router.state.location;
+  if (pathname === "/sign-in") return;
+  queryClient.clear();
+  void router.navigate({ to: "/sign-in", search: { return_to: href } });
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

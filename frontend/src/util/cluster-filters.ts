@@ -1,0 +1,33 @@
+import type { PropertyFilterProps } from "@cloudscape-design/components/property-filter";
+
+/** What the address says about the list of clusters. `q` is free text: part of a name or of an id. */
+export interface ClusterFilters {
+  q?: string;
+  state?: string;
+  engine?: string;
+  zone?: string;
+}
+
+const PROPERTIES = ["state", "engine", "zone"] as const;
+
+export function tokensFromFilters(filters: ClusterFilters): PropertyFilterProps.Token[] {
+  const tokens: PropertyFilterProps.Token[] = [];
+  if (filters.q) tokens.push({ operator: ":", value: filters.q });
+  for (const key of PROPERTIES) {
+    const value = filters[key];
+    if (value) tokens.push({ propertyKey: key, operator: "=", value });
+  }
+  return tokens;
+}
+
+/** The API takes one value per filter: the last one chosen is meant. */
+export function filtersFromTokens(tokens: readonly PropertyFilterProps.Token[]): ClusterFilters {
+  const filters: ClusterFilters = {};
+  for (const token of tokens) {
+    const value = String(token.value);
+    const key = PROPERTIES.find((property) => property === token.propertyKey);
+    if (key) filters[key] = value;
+    else filters.q = value;
+  }
+  return filters;
+}

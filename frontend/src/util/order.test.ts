@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { ApiError, type Catalog } from "../api";
+import { complaintsAt, firstDraft, inProvider, REVIEW, toOrder } from "./order";
+
+const catalog: Catalog = {
+  engines: [
+    {
+      name: "cassandra",
+      title: "Apache Cassandra",
+      versions: [
+        { version: "5.0.6", is_default: false },
+        { version: "5.0.5", is_default: true },
+      ],
+    },
+  ],
+  providers: [
+    {
+      id: "local",
+      name: "This machine",
+      regions: [{ name: "local-1", title: "Local", zones: ["a", "b", "c", "d"], nodes_that_fit: { small: 6 } }],
+      machine_types: [
+        { name: "small", description: "", vcpus: null, memory_mib: 1024, heap_mib: 512, storage_gib: null },
+      ],
+    },
+    { id: "empty", name: "Empty", regions: [], machine_types: [] },
+  ],
+};
+
+function refusal(fields: Record<string, string>): ApiError {
+  return new ApiError("Refused.", 422, "invalid_field", "", fields, "r", "");
+}
+
+describe("firstDraft", () => {
+  it("starts with the catalogue's defaults over three zones", () => {
+    expect(firstDraft(catalog)).toMatchObject({
+      engine: "cassandra",
+      engine_version: "5.0.5",
+      provider: "local",
+      region: "local-1",
+      zones: ["a", "b", "c"],
+      machine_type: "small",
+      nodes_per_zone: 1,
+    });
+  });
+
+  it("forgets region, zones and type with the provider", () => {
+    expect(inProvider(catalog, "empty")).toEqual({ provider: "empty", region: "", zones: [], machine_type: "" });
+  });
+});
+
+describe("toOrder", () => {
+  it("has a name of its own before the name is asked for, and the real one after", () => {
+    const draft = { ...firstDraft(catalog), tags: [{ key: "team", value: "a" }] };
+    expect(toOrder(draft, 1).name).toMatch(/^draft-[0-9a-f]+$/);
+    expect(toOrder(draft, 1).options).toEqual({});
+    expect(toOrder({ ...draft, name: "orders" }, 3)).toMatchObject({ name: "orders", options: { tags: { team: "a" } } });
+  });
+
+  it("leaves out tags that were never filled in", () => {
+    expect(toOrder({ ...firstDraft(catalog), tags: [{ key: "", value: "" }] }, REVIEW).options).toEqual({ tags: {} });
+  });
+});
+
+describe("complaintsAt", () => {
+  it("shows what belongs to the step at its field", () => {
+    expect(complaintsAt(refusal({ "zones.1": "There is no zone x." }), 1)).toEqual({
+      step: 1,
+      fields: { zones: "There is no zone x." },
+      error: null,
+    });
+  });
+
+  it("does not hold up a step for what is asked later", () => {
+    expect(complaintsAt(refusal({ nodes_per_zone: "Six fit." }), 1)).toEqual({ step: null, fields: {}, error: null });
+  });
+
+  it("goes back to the first step that is wrong", () => {
+    expect(complaintsAt(refusal({ name: "Taken.", engine_version: "Gone." }), REVIEW)).toMatchObject({
+      step: 0,
+      fields: { name: "Taken.", engine_version: "Gone." },
+    });
+  });
+
+  it("stops with the whole answer when no field is to blame", () => {
+    const error = refusal({});
+    expect(complaintsAt(error, 2)).toEqual({ step: 2, fields: {}, error });
+  });
+});

@@ -1,0 +1,103 @@
+import type { ApiError, Catalog, CatalogRegion, ClusterOrder } from "../api";
+
+// The wizard's state and how it maps to the API's order. What is right and wrong is the API's business: every step is
+// checked by asking it; this only finds the place where its answer belongs.
+
+export interface Tag {
+  key: string;
+  value: string;
+}
+
+export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_version">> {
+  engine_version: string;
+  tags: Tag[];
+}
+
+/** Which of the order's fields each step asks for. The review, the last step, asks for none. */
+export const STEP_FIELDS: readonly (readonly string[])[] = [
+  ["engine", "engine_version"],
+  ["provider", "region", "zones"],
+  ["machine_type", "nodes_per_zone"],
+  ["name", "options"],
+  [],
+];
+
+export const REVIEW = STEP_FIELDS.length - 1;
+const NAME_STEP = 3;
+const USUAL_ZONES = 3;
+
+/** The catalogue's defaults: most people only add a name. */
+export function firstDraft(catalog: Catalog): Draft {
+  const engine = catalog.engines[0];
+  return {
+    name: "",
+    engine: engine?.name ?? "",
+    engine_version: defaultVersion(catalog, engine?.name ?? ""),
+    ...inProvider(catalog, catalog.providers[0]?.id ?? ""),
+    nodes_per_zone: 1,
+    tags: [],
+  };
+}
+
+export function defaultVersion(catalog: Catalog, engine: string): string {
+  const versions = catalog.engines.find(({ name }) => name === engine)?.versions ?? [];
+  return (versions.find(({ is_default }) => is_default) ?? versions[0])?.version ?? "";
+}
+
+/** What changes when another provider is chosen: nothing of the old one's regions and types exists there. */
+export function inProvider(
+  catalog: Catalog,
+  id: string,
+): Pick<Draft, "provider" | "region" | "zones" | "machine_type"> {
+  const provider = catalog.providers.find((each) => each.id === id);
+  const region = provider?.regions[0];
+  return {
+    provider: id,
+    region: region?.name ?? "",
+    zones: usualZones(region),
+    machine_type: provider?.machine_types[0]?.name ?? "",
+  };
+}
+
+export function usualZones(region: CatalogRegion | undefined): string[] {
+  return region?.zones.slice(0, USUAL_ZONES) ?? [];
+}
+
+/** The order to check or send. Before the name is asked for, one stands in that is certainly free. */
+export function toOrder(draft: Draft, step: number): ClusterOrder {
+  const { tags, ...rest } = draft;
+  const named = tags.filter(({ key, value }) => key !== "" || value !== "");
+  return {
+    ...rest,
+    name: step < NAME_STEP ? STAND_IN : draft.name,
+    options: step < NAME_STEP ? {} : { tags: Object.fromEntries(named.map(({ key, value }) => [key, value])) },
+  };
+}
+
+const STAND_IN = `draft-${Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16)).join("")}`;
+
+export interface Complaints {
+  /** The first step with something wrong; null: nothing that has been asked for so far is wrong. */
+  step: number | null;
+  fields: Record<string, string>;
+  /** What cannot be said at a field. */
+  error: ApiError | null;
+}
+
+/** Sorts an answer to a check at `step`: what is only wrong in later steps has not been asked for yet. */
+export function complaintsAt(error: ApiError, step: number): Complaints {
+  const fields: Record<string, string> = {};
+  let first: number | null = null;
+  let hasPlace = false;
+  for (const [path, message] of Object.entries(error.fields)) {
+    const field = path.split(".")[0] ?? path;
+    const home = STEP_FIELDS.findIndex((names) => names.includes(field));
+    if (home < 0) continue;
+    hasPlace = true;
+    if (home > step) continue;
+    fields[field] ??= message;
+    first = first === null ? home : Math.min(first, home);
+  }
+  // An answer about nothing on any page (no permission, no connection) stops the wizard where it is.
+  return hasPlace ? { step: first, fields, error: null } : { step, fields: {}, error };
+}
