@@ -131,7 +131,8 @@ WITH operation AS (
            undo_started_at = CASE WHEN %(start_state)s::varchar = 'undoing' THEN now() ELSE NULL END,
            due_at = NULL
       FROM operation
-     WHERE s.id = ANY(%(start)s::text[]) AND (operation.cancel_requested_at IS NULL OR %(start_state)s::varchar = 'undoing')
+     WHERE s.id = ANY(%(start)s::text[])
+       AND (operation.cancel_requested_at IS NULL OR %(start_state)s::varchar = 'undoing')
  RETURNING s.id
 )
 SELECT operation.cancel_requested_at IS NOT NULL AS cancel_requested,

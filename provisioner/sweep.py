@@ -1,6 +1,26 @@
-"""Finds the operations that are due and that nobody is on the way to, so that they can be nudged."""
+"""Finds the operations that are due and that nobody is on the way to, and rings for them, every second.
 
+It runs in beat's own process, not as a task: with every worker busy a task would wait for its turn while the operations
+it should find wait for it.
+"""
+
+import threading
+
+import structlog
+from celery import Celery
+from django.db import Error as DatabaseError
 from django.db import connection
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+log = structlog.get_logger(__name__)
+
+EVERY = 1.0  # seconds
+AT_MOST = 500  # operations per sweep
+# With nudges still queued another one for the same row would only flood the broker. With none queued, a row that is
+# still due lost its nudge.
+AGAIN_AFTER_WITH_BACKLOG = 10.0
+AGAIN_AFTER = 2.0
 
 _SWEEP = """
 UPDATE operations_operation
@@ -17,12 +37,6 @@ UPDATE operations_operation
 RETURNING id
 """
 
-AT_MOST = 500
-# With nudges still queued another one for the same row would only flood the broker. With none queued, a row that is
-# still due lost its nudge.
-AGAIN_AFTER_WITH_BACKLOG = 10.0
-AGAIN_AFTER = 2.0
-
 
 def mark_nudged(*, backlog: int) -> list[str]:
     """Ids of operations to nudge now, at most AT_MOST, marked as nudged. `backlog`: nudges waiting at the broker."""
@@ -30,3 +44,35 @@ def mark_nudged(*, backlog: int) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(_SWEEP, [again_after, AT_MOST])
         return [row[0] for row in cursor.fetchall()]
+
+
+class Sweeper:
+    """The thread that sweeps. Two of them, in two beats, do no harm: a row is marked once."""
+
+    def __init__(self, app: Celery, *, queue: str) -> None:
+        self._app = app
+        self._queue = queue
+
+    def start(self) -> None:
+        threading.Thread(target=self._go_on, name="sweeper", daemon=True).start()
+
+    def sweep(self) -> int:
+        """Nudge what is due and was not nudged lately; how many those were. Errors of broker and database."""
+        with self._app.pool.acquire(block=True) as broker:
+            backlog: int = broker.default_channel.client.llen(self._queue)
+            due = mark_nudged(backlog=backlog)
+            for operation_id in due:
+                self._app.send_task("provisioner.run_operation", [operation_id], connection=broker, retry=False)
+        return len(due)
+
+    def _go_on(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(EVERY):
+            try:
+                self.sweep()
+            except (OperationalError, RedisError, OSError) as error:
+                # What was marked comes again in a few seconds.
+                log.warning("sweep without broker", error=str(error))
+            except DatabaseError as error:
+                log.warning("sweep without database", error=str(error))
+                connection.close()

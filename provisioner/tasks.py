@@ -10,10 +10,9 @@ from django.db import close_old_connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from provisioner import runner, sweep
+from provisioner import runner
 from provisioner.operations import registry
 from provisioner.reconcile import capacity, certificates, health
-from provisioner.worker import OPERATIONS_QUEUE, app
 
 log = structlog.get_logger(__name__)
 
@@ -47,17 +46,6 @@ def run_operation(operation_id: str) -> None:
         result = runner.run(operation_id)
         if result.again_in is not None and result.again_in <= LONGEST_COUNTDOWN:
             nudge(operation_id, countdown=result.again_in)
-
-
-@shared_task(name="provisioner.sweep", time_limit=10)
-def nudge_due_operations() -> None:
-    """Nudge what is due and was not nudged lately."""
-    close_old_connections()
-    with app.pool.acquire(block=True) as connection:
-        backlog: int = connection.default_channel.client.llen(OPERATIONS_QUEUE)
-    for operation_id in sweep.mark_nudged(backlog=backlog):
-        if not nudge(operation_id):
-            break
 
 
 @shared_task(name="provisioner.reconcile_health", time_limit=RECONCILE_LIMIT)

@@ -18,12 +18,14 @@ from kombu.entity import Queue
 
 from backend.config import logs
 from backend.config.celery import celery_settings
+from provisioner.sweep import Sweeper
 from provisioner.watchdog import Watchdog
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "backend.config.settings")
 
 OPERATIONS_QUEUE = "ringmaster"
-# What beat sends does not wait behind a backlog of nudges: the worker takes from its queues in turn.
+# What beat sends does not wait behind a backlog of nudges: the worker takes from its queues in turn. The sweep is no
+# task at all: beat's process does it (provisioner/sweep.py).
 BEAT_QUEUE = "ringmaster.beat"
 
 
@@ -43,10 +45,7 @@ app = Celery("provisioner", amqp=_Amqp, include=["provisioner.tasks"])
 app.conf.update(celery_settings(settings.ENV.broker_url))
 app.conf.update(
     task_queues=[Queue(name, routing_key=name) for name in (OPERATIONS_QUEUE, BEAT_QUEUE)],
-    task_routes={
-        "provisioner.sweep": {"queue": BEAT_QUEUE},
-        "provisioner.reconcile_*": {"queue": BEAT_QUEUE},
-    },
+    task_routes={"provisioner.reconcile_*": {"queue": BEAT_QUEUE}},
     # A nudge is used up when it is taken; what it was about is in the row.
     task_acks_late=False,
     worker_enable_prefetch_count_reduction=False,
@@ -57,8 +56,7 @@ app.conf.update(
     CELERY_DB_REUSE_MAX=10_000,
     beat_schedule={
         # What beat could not deliver in time is dropped, so that nothing piles up while all workers are away.
-        "sweep": {"task": "provisioner.sweep", "schedule": 1.0, "options": {"expires": 2}},
-        "health": {"task": "provisioner.reconcile_health", "schedule": 3.0, "options": {"expires": 3}},
+        "health": {"task": "provisioner.reconcile_health", "schedule": 3.0, "options": {"expires": 9}},
         "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
     },
@@ -94,6 +92,11 @@ def _begin(**_: Any) -> None:
     watchdog.start()
     # Orders are checked against it: a new installation must not wait a minute for beat to ask.
     app.send_task("provisioner.reconcile_capacity", retry=False)
+
+
+@signals.beat_init.connect
+def _sweep(**_: Any) -> None:
+    Sweeper(app, queue=OPERATIONS_QUEUE).start()
 
 
 @signals.worker_shutting_down.connect
