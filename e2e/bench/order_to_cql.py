@@ -11,16 +11,12 @@ Pairs are interleaved. Prints one JSON object as its last line.
 
 import argparse
 import json
-import os
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +24,9 @@ from typing import Any
 import httpx
 
 from e2e.bench.bare_proof import prove
+from e2e.product import ZONES, delete, order, product
 
 MOST_RATIO = 1.25
-ZONES = ("local-1a", "local-1b", "local-1c")
-_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,64 +77,10 @@ def _range(seconds: list[float]) -> str:
     return f"{min(seconds):.2f}-{max(seconds):.2f}"
 
 
-@contextmanager
-def product(run: Path) -> Iterator[httpx.Client]:
-    """The whole product in a run folder of its own, and a client that speaks as its owner."""
-    environment = {**os.environ, "RINGMASTER_RUN_DIR": str(run)}
-    launcher = [sys.executable, "-m", "infra.local.launcher"]
-    subprocess.run([*launcher, "start"], env=environment, check=True)
-    try:
-        known = json.loads((run / "secrets" / "credentials.json").read_text())
-        ports = json.loads((run / "ports.json").read_text())
-        with httpx.Client(
-            base_url=f"http://127.0.0.1:{ports['api']}/api/v1",
-            headers={"Authorization": f"Bearer {known['api_token']}"},
-            timeout=10,
-            trust_env=False,
-        ) as api:
-            yield api
-    finally:
-        subprocess.run([*launcher, "clean"], env=environment, check=True)
-
-
-def order(api: httpx.Client) -> tuple[str, float]:
-    """Order a cluster and wait until it is proved: its id and the seconds it took."""
-    began = time.monotonic()
-    answer = api.post(
-        "/clusters",
-        json={
-            "name": f"bench-{uuid.uuid4().hex[:8]}",
-            "engine": "cassandra",
-            "provider": "local",
-            "region": "local-1",
-            "zones": list(ZONES),
-            "machine_type": "local.small",
-            "nodes_per_zone": 1,
-        },
-    ).raise_for_status()
-    started = answer.json()
-    follow(api, started["operation"]["id"])
-    return started["cluster"]["id"], time.monotonic() - began
-
-
 def measured_order(api: httpx.Client) -> float:
     cluster, seconds = order(api)
     delete(api, cluster)
     return seconds
-
-
-def follow(api: httpx.Client, operation: str) -> None:
-    while True:
-        found = api.get(f"/operations/{operation}").raise_for_status().json()
-        if found["state"] == "succeeded":
-            return
-        if found["state"] in ("blocked", "failed", "cancelled"):
-            raise RuntimeError(f"the operation is {found['state']}: {found['reason']}")
-        time.sleep(_POLL_SECONDS)
-
-
-def delete(api: httpx.Client, cluster: str) -> None:
-    follow(api, api.delete(f"/clusters/{cluster}").raise_for_status().json()["operation"]["id"])
 
 
 def take_down(api: httpx.Client, place: Path, cluster: str) -> list[BareNode]:
