@@ -66,7 +66,7 @@ def start(place: Layout, *, say: Say, reloading: bool = False) -> Started:
             return Started(installation, fresh=False)
         say("The code or the configuration has changed: starting the control plane anew")
         stop(place, with_machines=False)
-    installation = _installation(place, supervisor, _choose_ports(place, reloading=reloading), reloading=reloading)
+    installation = _installation(place, supervisor, _choose_ports(place, say, reloading=reloading), reloading=reloading)
     try:
         _start_all(installation, supervisor, say)
     except (StartError, services.ServiceError, SupervisionError, machines.MachinesError):
@@ -158,7 +158,7 @@ def _wait_until_ready(installation: Installation) -> None:
         time.sleep(0.1)
 
 
-def _choose_ports(place: Layout, *, reloading: bool) -> dict[str, int]:
+def _choose_ports(place: Layout, say: Say, *, reloading: bool) -> dict[str, int]:
     remembered = ports.read(place.ports_file)
     asked = os.environ.get("RINGMASTER_CONSOLE_PORT", "")
     if asked.isdigit() and int(asked):
@@ -167,6 +167,8 @@ def _choose_ports(place: Layout, *, reloading: bool) -> dict[str, int]:
     wanted = int(asked) if asked.isdigit() else ports.CONSOLE_PORT
     names = [ports.CONSOLE, "enrol", "prometheus", *(["api"] if reloading else [])]
     chosen = ports.choose(names, remembered=remembered, preferred={ports.CONSOLE: wanted})
+    if wanted and chosen[ports.CONSOLE] not in {wanted, remembered.get(ports.CONSOLE)}:
+        say(f"Port {wanted} is taken: the console is on {chosen[ports.CONSOLE]}")
     chosen.setdefault("api", chosen[ports.CONSOLE])
     ports.write(place.ports_file, chosen)
     return chosen

@@ -76,7 +76,10 @@ def rows(steps: Sequence[Mapping[str, Any]], *, now: datetime) -> list[Row]:
 def render(operation: Mapping[str, Any], *, now: datetime, width: int, colour: bool) -> list[str]:
     """The picture of an operation, no line longer than `width` columns."""
     done, total = int(operation["steps_done"]), int(operation["steps_total"])
-    head = f"{operation['title']}: {operation['state']}, {done} of {total} steps, {operation['elapsed_seconds']:.0f} s"
+    # The title alone, should the cluster's name be part of it already or there be no cluster.
+    name = str(operation.get("cluster_name") or "")
+    title = str(operation["title"]) if name in str(operation["title"]) else f"{operation['title']} {name}"
+    head = f"{title}: {operation['state']}, {done} of {total} steps, {operation['elapsed_seconds']:.0f} s"
     eta = operation.get("eta_seconds")
     if eta is not None and operation["state"] == "running":
         head += f", about {eta:.0f} s to go"

@@ -24,7 +24,7 @@ def operation(**more: Any) -> dict[str, Any]:
         step(4, 2, "Prove", "pending", target_title=NODES[0]),
     ]
     steps[3]["message"] = "again"
-    base = {"title": "Create cluster demo", "state": "running", "steps_done": 2, "steps_total": 5}
+    base = {"title": "Create cluster", "cluster_name": "demo", "state": "running", "steps_done": 2, "steps_total": 5}
     return {**base, "elapsed_seconds": 6.4, "eta_seconds": 9.0, "steps": steps, **more}
 
 
