@@ -58,15 +58,19 @@ def start(place: Layout, *, say: Say, reloading: bool = False) -> Started:
     code = _fingerprint(place, reloading=reloading)
     if supervisor.is_up():
         running = _read_state(place)
-        if running is not None and running["fingerprint"] == code:
+        if running is None:
+            say("An earlier start did not get to its end: starting the control plane anew")
+        elif running["fingerprint"] == code:
             installation = _installation(place, supervisor, running["ports"], reloading=reloading)
             names = [status.name for status in supervisor.status() if status.pid == 0]
             supervisor.start_programs(names)
             _wait_until_ready(installation)
             return Started(installation, fresh=False)
-        say("The code or the configuration has changed: starting the control plane anew")
+        else:
+            say("The code or the configuration has changed: starting the control plane anew")
         stop(place, with_machines=False)
     installation = _installation(place, supervisor, _choose_ports(place, say, reloading=reloading), reloading=reloading)
+    _state_file(place).unlink(missing_ok=True)
     try:
         _start_all(installation, supervisor, say)
     except (StartError, services.ServiceError, SupervisionError, machines.MachinesError):
@@ -75,6 +79,11 @@ def start(place: Layout, *, say: Say, reloading: bool = False) -> Started:
         raise
     _write_state(place, code, installation.ports)
     return Started(installation, fresh=True)
+
+
+def is_running(place: Layout) -> bool:
+    """Whether a control plane runs that was started to the end."""
+    return _read_state(place) is not None and supervisor_of(place).is_up()
 
 
 def stop(place: Layout, *, with_machines: bool) -> int:

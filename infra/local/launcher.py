@@ -60,7 +60,7 @@ def up(place: Layout) -> int:
 def start(place: Layout) -> int:
     """Start what does not run; order nothing. For tests that order their own."""
     with _alone(place):
-        was_up = control_plane.supervisor_of(place).is_up()
+        was_up = control_plane.is_running(place)
         try:
             started = control_plane.start(place, say=print)
         except KeyboardInterrupt:
@@ -77,7 +77,7 @@ def order_demo(place: Layout) -> int:
 def _up(place: Layout, *, order_again: bool) -> int:
     began = time.monotonic()
     with _alone(place):
-        was_up = control_plane.supervisor_of(place).is_up()
+        was_up = control_plane.is_running(place)
         try:
             started = control_plane.start(place, say=print)
             with Api(started.installation.api_url, _credentials(place)["api_token"]) as api:

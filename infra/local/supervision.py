@@ -96,11 +96,17 @@ class Supervisor:
                 start_new_session=True,
             )
         deadline = time.monotonic() + _START_SECONDS
-        while not self.is_up():
-            if process.poll() is not None or time.monotonic() > deadline:
+        is_up = False
+        try:
+            while not (is_up := self.is_up()):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise SupervisionError(f"The supervisor does not start: see {self.run / 'log'}/supervisor.out")
+                time.sleep(0.03)
+        finally:
+            # Interrupted before it answers, it could not be told to stop.
+            if not is_up:
                 process.kill()
-                raise SupervisionError(f"The supervisor does not start: see {self.run / 'log'}/supervisor.out")
-            time.sleep(0.03)
+                process.wait()
 
     def start_programs(self, names: Sequence[str]) -> None:
         """Start programs side by side; those that run already are left alone. Does not wait until they are ready."""
