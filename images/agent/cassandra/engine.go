@@ -41,6 +41,7 @@ type Engine struct {
 	config    *Config
 	control   *controlSession
 	heartbeat heartbeats
+	look      lastLook
 }
 
 var _ agent.Engine = (*Engine)(nil)

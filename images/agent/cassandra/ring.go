@@ -16,8 +16,11 @@ import (
 // usual settings, convicts a node after some 18 s.
 const heartbeatSilence = 10 * time.Second
 
-// ringLookEvery is how often the ring is looked at when nobody asks.
-const ringLookEvery = 3 * time.Second
+// ringLookEvery is how often the ring is looked at; a look older than ringLookGood is no longer told.
+const (
+	ringLookEvery = 2 * time.Second
+	ringLookGood  = 10 * time.Second
+)
 
 // heartbeats remembers when each node's heartbeat was last seen to move. The engine tells heartbeats over CQL, but not
 // whom it holds for dead.
@@ -46,30 +49,48 @@ func (h *heartbeats) up(address string, generation, version int32, now time.Time
 	return now.Sub(last.movedAt) < heartbeatSilence
 }
 
-// watchRing looks now and then, so that an answer about who is up rests on more than one look.
+// lastLook is the ring as it was seen last. Who asks for the status is never made to wait for the engine.
+type lastLook struct {
+	mu   sync.Mutex
+	ring *agent.RingStatus
+	at   time.Time
+}
+
+func (l *lastLook) put(ring agent.RingStatus) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.at = &ring, time.Now()
+}
+
+func (l *lastLook) get() *agent.RingStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) > ringLookGood {
+		return nil
+	}
+	return l.ring
+}
+
+// watchRing looks at the ring again and again, once the control account is known.
 func (e *Engine) watchRing(ctx context.Context) {
 	for pause(ctx, ringLookEvery) == nil {
-		_ = e.Ring(ctx)
+		if condition := e.supervisor.Condition(); !condition.Ready {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, ringLookGood)
+		if conn, err := e.control.again(within); err == nil {
+			_, _ = e.readRing(within, conn)
+		}
+		cancel()
 	}
 }
 
 // Ring implements agent.Engine.
-func (e *Engine) Ring(ctx context.Context) *agent.RingStatus {
+func (e *Engine) Ring(context.Context) *agent.RingStatus {
 	if condition := e.supervisor.Condition(); !condition.Ready {
 		return nil
 	}
-	within, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	conn, err := e.control.again(within)
-	if err != nil {
-		return nil
-	}
-	ring, err := e.readRing(within, conn)
-	if err != nil {
-		e.log.Warn("cannot read the ring", "error", err)
-		return nil
-	}
-	return &ring
+	return e.look.get()
 }
 
 func (e *Engine) describeRing(ctx context.Context, _ Nothing, _ agent.Report) (agent.RingStatus, error) {
@@ -124,6 +145,7 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 		})
 	}
 	slices.SortFunc(ring.Peers, func(a, b agent.Peer) int { return strings.Compare(a.Address, b.Address) })
+	e.look.put(ring)
 	return ring, nil
 }
 
