@@ -1,4 +1,4 @@
-"""Finds the operations that are due and that nobody is on the way to, and rings for them, every second.
+"""Finds the operations that are due and that nobody is on the way to, and rings for them, twice a second.
 
 It runs in beat's own process, not as a task: with every worker busy a task would wait for its turn while the operations
 it should find wait for it.
@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 log = structlog.get_logger(__name__)
 
-EVERY = 1.0  # seconds
+EVERY = 0.5  # seconds
 AT_MOST = 500  # operations per sweep
 # With nudges still queued another one for the same row would only flood the broker. With none queued, a row that is
 # still due lost its nudge.

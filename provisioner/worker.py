@@ -49,6 +49,8 @@ app.conf.update(
     # A nudge is used up when it is taken; what it was about is in the row.
     task_acks_late=False,
     worker_enable_prefetch_count_reduction=False,
+    # A nudge that is fetched by a worker without a free process waits there while another worker has nothing to do.
+    worker_disable_prefetch=True,
     worker_hijack_root_logger=False,
     # A slow machine may need long to fork while it starts everything else.
     worker_proc_alive_timeout=30,

@@ -19,7 +19,7 @@ def find(kind: str) -> OperationCode | None:
 
 def register_all() -> None:
     """Make every kind of this release known. Workers call it once; the runner's own tests need none of them."""
-    from provisioner.operations import create_cluster, delete_cluster
+    from provisioner.operations import create_cluster, delete_cluster, rotate_credentials
 
-    for code in (create_cluster.CODE, delete_cluster.CODE):
+    for code in (create_cluster.CODE, delete_cluster.CODE, rotate_credentials.CODE):
         register(code)
