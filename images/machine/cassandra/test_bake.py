@@ -1,4 +1,4 @@
-"""What the bake promises of jars and manifests. Real bakes are part of `make setup`; the ring test of the agent uses them."""
+"""What the bake promises of jars and manifests. Real bakes are part of `make setup`; the ring test uses them."""
 
 import hashlib
 import subprocess
