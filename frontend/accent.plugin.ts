@@ -37,9 +37,9 @@ export function accent(): Plugin {
       const require = createRequire(import.meta.url);
       // The package does not export this file, so it is reached by its place next to what it does export.
       const components = require.resolve("@cloudscape-design/components/package.json");
-      const { preset } = require(
-        components.replace("package.json", "internal/generated/theming/index.cjs"),
-      ) as { preset: Preset };
+      const { preset } = require(components.replace("package.json", "internal/generated/theming/index.cjs")) as {
+        preset: Preset;
+      };
       const property = (token: string): string => {
         const name = preset.propertiesMap[token];
         if (!name) throw new Error(`Cloudscape no longer has the token ${token}; see accent.plugin.ts`);

@@ -1,6 +1,6 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
-import { accent } from "./accent.plugin";
+import { accent } from "./accent.plugin.ts";
 
 // The API and the console share one origin; while developing, Vite passes on what belongs to the API.
 const api = process.env.RINGMASTER_API_URL ?? "http://127.0.0.1:8000";
@@ -17,7 +17,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 700,
   },
   test: {
-    environment: "jsdom",
+    // Tests of components name jsdom themselves; the others do not need to wait for it.
+    environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
     server: { deps: { inline: [/@cloudscape-design\//] } },
   },

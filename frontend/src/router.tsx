@@ -8,12 +8,15 @@ import {
 } from "@tanstack/react-router";
 import {
   auditQuery,
+  type ClusterState,
   catalogQuery,
   clusterNodesQuery,
   clusterQuery,
   clustersQuery,
   connectionQuery,
+  invitationsQuery,
   membersQuery,
+  type OperationState,
   operationQuery,
   operationsQuery,
   queryClient,
@@ -22,9 +25,9 @@ import {
   whenSignedOut,
 } from "./api";
 import { PageError } from "./components/page-error";
-import { ConsoleLayout } from "./layouts/console-layout";
+import { CLUSTER_STATES, OPERATION_STATES } from "./components/states";
 import { NotFoundPage } from "./pages/not-found";
-import { lastCursor, readCursors, readText, returnPath } from "./util/search";
+import { lastCursor, readCursors, readText, readWord, returnPath } from "./util/search";
 
 // The address says everything about the view. Loaders start the queries of a page while its code is still on the way;
 // the page shows their progress and their errors.
@@ -61,7 +64,7 @@ const consoleRoute = createRoute({
     const session = await queryClient.ensureQueryData(sessionQuery);
     if (!session.authenticated) throw redirect({ to: "/sign-in", search: { return_to: location.href } });
   },
-  component: ConsoleLayout,
+  component: lazyRouteComponent(() => import("./layouts/console-layout"), "ConsoleLayout"),
 });
 
 const homeRoute = createRoute({
@@ -77,16 +80,16 @@ const clustersRoute = createRoute({
   path: "/clusters",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; state?: string; engine?: string; zone?: string; after?: string[] } => ({
+  ): { q?: string; state?: ClusterState; engine?: string; zone?: string; after?: string[] } => ({
     q: readText(search.q),
-    state: readText(search.state),
+    state: readWord(search.state, CLUSTER_STATES),
     engine: readText(search.engine),
     zone: readText(search.zone),
     after: readCursors(search.after),
   }),
   loaderDeps: ({ search }) => search,
   loader: ({ deps: { after, ...filters } }) => {
-    void queryClient.prefetchQuery(clustersQuery({ ...filters, cursor: lastCursor(after) } as never));
+    void queryClient.prefetchQuery(clustersQuery({ ...filters, cursor: lastCursor(after) }));
     void queryClient.prefetchQuery(catalogQuery());
   },
   component: lazyRouteComponent(() => import("./pages/clusters"), "ClustersPage"),
@@ -102,16 +105,14 @@ const clusterOrderRoute = createRoute({
   component: lazyRouteComponent(() => import("./forms/cluster-order"), "ClusterOrderPage"),
 });
 
-export const CLUSTER_TABS = ["overview", "connect", "activity"] as const;
-export type ClusterTab = (typeof CLUSTER_TABS)[number];
+const CLUSTER_TABS = ["overview", "connect", "activity"] as const;
+type ClusterTab = (typeof CLUSTER_TABS)[number];
 
 const clusterRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/clusters/$clusterId",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { tab?: ClusterTab; snippet?: string; after?: string[] } => ({
-    tab: CLUSTER_TABS.find((tab) => tab === search.tab),
+  validateSearch: (search: Record<string, unknown>): { tab?: ClusterTab; snippet?: string; after?: string[] } => ({
+    tab: readWord(search.tab, CLUSTER_TABS),
     snippet: readText(search.snippet),
     after: readCursors(search.after),
   }),
@@ -129,14 +130,13 @@ const clusterRoute = createRoute({
 const operationsRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/operations",
-  validateSearch: (search: Record<string, unknown>): { state?: string; kind?: string; after?: string[] } => ({
-    state: readText(search.state),
-    kind: readText(search.kind),
+  validateSearch: (search: Record<string, unknown>): { state?: OperationState; after?: string[] } => ({
+    state: readWord(search.state, OPERATION_STATES),
     after: readCursors(search.after),
   }),
   loaderDeps: ({ search }) => search,
   loader: ({ deps: { after, ...filters } }) =>
-    void queryClient.prefetchQuery(operationsQuery({ ...filters, cursor: lastCursor(after) } as never)),
+    void queryClient.prefetchQuery(operationsQuery({ ...filters, cursor: lastCursor(after) })),
   component: lazyRouteComponent(() => import("./pages/operations"), "OperationsPage"),
 });
 
@@ -161,7 +161,10 @@ const membersRoute = createRoute({
   path: "/members",
   validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
   loaderDeps: ({ search }) => search,
-  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(membersQuery(lastCursor(after))),
+  loader: ({ deps: { after } }) => {
+    void queryClient.prefetchQuery(membersQuery(lastCursor(after)));
+    void queryClient.prefetchQuery(invitationsQuery());
+  },
   component: lazyRouteComponent(() => import("./pages/members"), "MembersPage"),
 });
 

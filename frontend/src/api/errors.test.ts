@@ -8,7 +8,14 @@ function answer(status: number, headers: Record<string, string> = {}): Response 
 describe("toApiError", () => {
   it("keeps message, hint, code and request id of our own errors", () => {
     const error = toApiError(
-      { error: { code: "name_taken", message: "A cluster called demo exists.", hint: "Choose another.", request_id: "r1" } },
+      {
+        error: {
+          code: "name_taken",
+          message: "A cluster called demo exists.",
+          hint: "Choose another.",
+          request_id: "r1",
+        },
+      },
       answer(409),
     );
     expect(error).toMatchObject({ status: 409, code: "name_taken", hint: "Choose another.", requestId: "r1" });

@@ -1,4 +1,4 @@
-import { useQuery, type UseQueryOptions, type UseQueryResult } from "@tanstack/react-query";
+import { type UseQueryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { streamEvents } from "./__generated__/sdk.gen";
 import { queryClient, watchForEndOfSession } from "./query-client";
@@ -71,7 +71,7 @@ async function follow(signal: AbortSignal): Promise<void> {
           setLive(true);
           // Also the stream's first frame, which is no event: whatever happened while nobody listened.
           if (event === "reset" || wasDown) gathered.everything();
-          else if (event) gathered.add(data as { id: string; cluster_id?: string | null });
+          else if (event) gathered.add(data as unknown as { id: string; cluster_id?: string | null });
           wasDown = false;
         },
       });

@@ -1,10 +1,6 @@
 import { keepPreviousData } from "@tanstack/react-query";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import type {
-  ListAuditRecordsData,
-  ListClustersData,
-  ListOperationsData,
-} from "./__generated__/types.gen";
+import type { ListAuditRecordsData, ListClustersData, ListOperationsData } from "./__generated__/types.gen";
 import { queryClient } from "./query-client";
 
 export const PAGE_SIZE = 25;

@@ -19,7 +19,9 @@ export function QueryView<Data>({
     return (
       <SpaceBetween size="m">
         {/* What was there stays; that it could not be renewed is said. */}
-        {query.isError && <ErrorBox header="What you see may be old" error={query.error} onRetry={() => void query.refetch()} />}
+        {query.isError && (
+          <ErrorBox header="What you see may be old" error={query.error} onRetry={() => void query.refetch()} />
+        )}
         {children(query.data)}
       </SpaceBetween>
     );

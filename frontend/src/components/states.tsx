@@ -39,6 +39,9 @@ const STEP: Record<StepState, [StatusIndicatorProps.Type, string]> = {
   skipped: ["stopped", "Skipped"],
 };
 
+export const CLUSTER_STATES = Object.keys(CLUSTER) as ClusterState[];
+export const OPERATION_STATES = Object.keys(OPERATION) as OperationState[];
+
 export const CLUSTER_STATE_OPTIONS = options(CLUSTER);
 export const OPERATION_STATE_OPTIONS = options(OPERATION);
 

@@ -12,7 +12,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tiles from "@cloudscape-design/components/tiles";
 import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
-import { type Draft, defaultVersion, inProvider, usualZones } from "../util/order";
+import { type Draft, defaultVersion, inProvider, type Tag, usualZones } from "../util/order";
 import { count, formatMib } from "../util/size";
 
 interface Props {
@@ -58,7 +58,11 @@ export function EngineStep({ catalog, draft, fields, change }: Props) {
 
 export function PlaceStep({ catalog, draft, fields, change }: Props) {
   const provider = catalog.providers.find(({ id }) => id === draft.provider);
-  const regions = (provider?.regions ?? []).map(({ name, title }) => ({ value: name, label: title, description: name }));
+  const regions = (provider?.regions ?? []).map(({ name, title }) => ({
+    value: name,
+    label: title,
+    description: name,
+  }));
   const region = provider?.regions.find(({ name }) => name === draft.region);
   return (
     <Container header={<Header variant="h2">Provider, region and zones</Header>}>
@@ -201,7 +205,7 @@ export function NameStep({ draft, fields, change }: Props) {
             }
             definition={(["key", "value"] as const).map((part) => ({
               label: part === "key" ? "Key" : "Value",
-              control: (tag, index) => (
+              control: (tag: Tag, index: number) => (
                 <Input
                   value={tag[part]}
                   ariaLabel={part === "key" ? `Key of tag ${index + 1}` : `Value of tag ${index + 1}`}
@@ -239,8 +243,9 @@ export function ReviewStep({
         <Container header={<Header variant="h2">What will be made</Header>}>
           <SpaceBetween size="m">
             <Box>
-              {count(check.nodes_total, "node")} in {count(draft.zones.length, "zone")}, {count(check.replicas, "replica")}{" "}
-              of every row, encrypted connections, an administrator whose password you can see once.
+              {count(check.nodes_total, "node")} in {count(draft.zones.length, "zone")},{" "}
+              {count(check.replicas, "replica")} of every row, encrypted connections, an administrator whose password
+              you can see once.
             </Box>
             <KeyValuePairs
               columns={3}
@@ -253,7 +258,13 @@ export function ReviewStep({
           </SpaceBetween>
         </Container>
       )}
-      <Container header={<Header variant="h2" actions={edit(0, "engine")}>Engine</Header>}>
+      <Container
+        header={
+          <Header variant="h2" actions={edit(0, "engine")}>
+            Engine
+          </Header>
+        }
+      >
         <KeyValuePairs
           columns={3}
           items={[
@@ -262,7 +273,13 @@ export function ReviewStep({
           ]}
         />
       </Container>
-      <Container header={<Header variant="h2" actions={edit(1, "place")}>Place</Header>}>
+      <Container
+        header={
+          <Header variant="h2" actions={edit(1, "place")}>
+            Place
+          </Header>
+        }
+      >
         <KeyValuePairs
           columns={3}
           items={[
@@ -272,7 +289,13 @@ export function ReviewStep({
           ]}
         />
       </Container>
-      <Container header={<Header variant="h2" actions={edit(2, "machines")}>Machines</Header>}>
+      <Container
+        header={
+          <Header variant="h2" actions={edit(2, "machines")}>
+            Machines
+          </Header>
+        }
+      >
         <KeyValuePairs
           columns={3}
           items={[
@@ -281,7 +304,13 @@ export function ReviewStep({
           ]}
         />
       </Container>
-      <Container header={<Header variant="h2" actions={edit(3, "name and options")}>Name and options</Header>}>
+      <Container
+        header={
+          <Header variant="h2" actions={edit(3, "name and options")}>
+            Name and options
+          </Header>
+        }
+      >
         <KeyValuePairs
           columns={3}
           items={[

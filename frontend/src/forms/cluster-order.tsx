@@ -121,9 +121,7 @@ function OrderWizard({ catalog }: { catalog: Catalog }) {
         { title: "Name and options", content: <Step error={errorText} shown={<NameStep {...props} />} /> },
         {
           title: "Review",
-          content: (
-            <Step error={errorText} shown={<ReviewStep {...props} check={check.data} onEdit={goTo} />} />
-          ),
+          content: <Step error={errorText} shown={<ReviewStep {...props} check={check.data} onEdit={goTo} />} />,
         },
       ]}
     />

@@ -66,7 +66,15 @@ export function TopBar() {
       utilities={[
         ...(live
           ? []
-          : [{ type: "button" as const, text: "Reconnecting …", disableUtilityCollapse: true, iconName: "refresh" as const, onClick: () => void router.invalidate() }]),
+          : [
+              {
+                type: "button" as const,
+                text: "Reconnecting …",
+                disableUtilityCollapse: true,
+                iconName: "refresh" as const,
+                onClick: () => void router.invalidate(),
+              },
+            ]),
         {
           type: "menu-dropdown",
           text: session.user?.name || session.user?.email || "Account",

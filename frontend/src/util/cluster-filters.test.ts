@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { filtersFromTokens, tokensFromFilters } from "./cluster-filters";
 
 it("comes back from tokens as it went in", () => {
-  const filters = { q: "orders", state: "active", zone: "local-1a" };
+  const filters = { q: "orders", state: "active", zone: "local-1a" } as const;
   expect(filtersFromTokens(tokensFromFilters(filters))).toEqual(filters);
 });
 

@@ -1,9 +1,10 @@
 import type { PropertyFilterProps } from "@cloudscape-design/components/property-filter";
+import type { ClusterState } from "../api";
 
 /** What the address says about the list of clusters. `q` is free text: part of a name or of an id. */
 export interface ClusterFilters {
   q?: string;
-  state?: string;
+  state?: ClusterState;
   engine?: string;
   zone?: string;
 }
@@ -25,8 +26,10 @@ export function filtersFromTokens(tokens: readonly PropertyFilterProps.Token[]):
   const filters: ClusterFilters = {};
   for (const token of tokens) {
     const value = String(token.value);
-    const key = PROPERTIES.find((property) => property === token.propertyKey);
-    if (key) filters[key] = value;
+    // The filter offers only states that exist.
+    if (token.propertyKey === "state") filters.state = value as ClusterState;
+    else if (token.propertyKey === "engine") filters.engine = value;
+    else if (token.propertyKey === "zone") filters.zone = value;
     else filters.q = value;
   }
   return filters;

@@ -53,7 +53,10 @@ describe("toOrder", () => {
     const draft = { ...firstDraft(catalog), tags: [{ key: "team", value: "a" }] };
     expect(toOrder(draft, 1).name).toMatch(/^draft-[0-9a-f]+$/);
     expect(toOrder(draft, 1).options).toEqual({});
-    expect(toOrder({ ...draft, name: "orders" }, 3)).toMatchObject({ name: "orders", options: { tags: { team: "a" } } });
+    expect(toOrder({ ...draft, name: "orders" }, 3)).toMatchObject({
+      name: "orders",
+      options: { tags: { team: "a" } },
+    });
   });
 
   it("leaves out tags that were never filled in", () => {

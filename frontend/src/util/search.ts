@@ -5,6 +5,11 @@ export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** One of the words that are known, or nothing. */
+export function readWord<Word extends string>(value: unknown, words: readonly Word[]): Word | undefined {
+  return words.find((word) => word === value);
+}
+
 /** Cursors of the pages before the shown one's end, oldest first: cursors only lead forwards, so the way back is kept. */
 export function readCursors(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;

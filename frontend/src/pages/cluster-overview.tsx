@@ -1,0 +1,155 @@
+import Box from "@cloudscape-design/components/box";
+import Container from "@cloudscape-design/components/container";
+import ExpandableSection from "@cloudscape-design/components/expandable-section";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Table from "@cloudscape-design/components/table";
+import { type Cluster, clusterNodesQuery, type Node, operationQuery, useLiveQuery } from "../api";
+import { Moment } from "../components/moment";
+import { OperationActions } from "../components/operation-actions";
+import { OperationSteps, OperationSummary } from "../components/operation-progress";
+import { QueryView } from "../components/query-view";
+import { RouteLink } from "../components/route-link";
+import { NodeStateBadge } from "../components/states";
+import { Copy } from "../ui/copy";
+
+export function ClusterOverview({ cluster }: { cluster: Cluster }) {
+  return (
+    <SpaceBetween size="l">
+      {cluster.current_operation && <CurrentOperation id={cluster.current_operation.id} />}
+      <Facts cluster={cluster} />
+      <Nodes cluster={cluster} />
+    </SpaceBetween>
+  );
+}
+
+function CurrentOperation({ id }: { id: string }) {
+  const operation = useLiveQuery(operationQuery(id), ({ finished_at }) => finished_at === null);
+  return (
+    <QueryView query={operation} lines={3}>
+      {(data) => (
+        <Container
+          header={
+            <Header
+              variant="h2"
+              actions={<OperationActions operation={data} />}
+              info={
+                <RouteLink to="/operations/$operationId" params={{ operationId: id }} variant="info">
+                  Details
+                </RouteLink>
+              }
+            >
+              In progress
+            </Header>
+          }
+        >
+          <SpaceBetween size="l">
+            <OperationSummary operation={data} />
+            <OperationSteps operation={data} />
+          </SpaceBetween>
+        </Container>
+      )}
+    </QueryView>
+  );
+}
+
+function Facts({ cluster }: { cluster: Cluster }) {
+  const tags = Object.entries(cluster.options.tags ?? {});
+  return (
+    <Container header={<Header variant="h2">Facts</Header>}>
+      <KeyValuePairs
+        columns={4}
+        items={[
+          { label: "Engine", value: `${cluster.engine} ${cluster.engine_version}` },
+          { label: "Provider and region", value: `${cluster.provider} / ${cluster.region}` },
+          { label: "Zones", value: cluster.zones.join(", ") },
+          { label: "Data centre", value: cluster.datacenter },
+          { label: "Machine type", value: cluster.machine_type },
+          { label: "Nodes up", value: `${cluster.nodes_up} of ${cluster.nodes_total}` },
+          { label: "Ordered", value: <Moment at={cluster.created_at} /> },
+          { label: "Active since", value: <Moment at={cluster.active_at} /> },
+          { label: "Ordered by", value: cluster.created_by },
+          { label: "Cluster id", value: <Copy value={cluster.id} label="cluster id" /> },
+          ...(tags.length > 0
+            ? [{ label: "Tags", value: tags.map(([key, value]) => `${key}: ${value}`).join(", ") }]
+            : []),
+        ]}
+      />
+    </Container>
+  );
+}
+
+function Nodes({ cluster }: { cluster: Cluster }) {
+  const nodes = useLiveQuery(clusterNodesQuery(cluster.id), () => cluster.current_operation !== null);
+  return (
+    <QueryView query={nodes}>
+      {({ items }) => {
+        if (items.length === 0) {
+          return (
+            <Container header={<Header variant="h2">Nodes</Header>}>
+              <Box color="text-body-secondary">This cluster has no nodes.</Box>
+            </Container>
+          );
+        }
+        return (
+          <SpaceBetween size="l">
+            {cluster.zones.map((zone) => (
+              <ZoneNodes key={zone} zone={zone} nodes={items.filter((node) => node.zone === zone)} />
+            ))}
+          </SpaceBetween>
+        );
+      }}
+    </QueryView>
+  );
+}
+
+function ZoneNodes({ zone, nodes }: { zone: string; nodes: Node[] }) {
+  const up = nodes.filter(({ state }) => state === "up").length;
+  return (
+    <Table
+      variant="container"
+      trackBy="id"
+      wrapLines
+      items={nodes}
+      ariaLabels={{ tableLabel: `Nodes in ${zone}` }}
+      header={
+        <Header variant="h2" counter={`(${up} of ${nodes.length} up)`}>
+          {zone}
+        </Header>
+      }
+      empty={<Box color="inherit">No nodes in this zone.</Box>}
+      columnDefinitions={[
+        { id: "name", header: "Node", isRowHeader: true, cell: ({ name }) => name },
+        { id: "state", header: "State", cell: (node) => <NodeState node={node} /> },
+        { id: "address", header: "Address", cell: ({ address }) => address ?? "–" },
+        { id: "tokens", header: "Tokens", cell: ({ tokens_count }) => tokens_count },
+        { id: "version", header: "Engine", cell: ({ engine_version }) => engine_version || "–" },
+        { id: "host", header: "Host id", cell: (node) => <HostId node={node} /> },
+      ]}
+    />
+  );
+}
+
+function NodeState({ node }: { node: Node }) {
+  return (
+    <>
+      <NodeStateBadge state={node.state} />
+      {node.is_seed && (
+        <Box variant="span" color="text-body-secondary" fontSize="body-s" margin={{ left: "xs" }}>
+          seed
+        </Box>
+      )}
+      {node.state_reason && (
+        <ExpandableSection headerText="Why" variant="footer">
+          {node.state_reason}
+        </ExpandableSection>
+      )}
+    </>
+  );
+}
+
+function HostId({ node }: { node: Node }) {
+  if (!node.host_id) return <>–</>;
+  return <Copy value={node.host_id} label={`host id of ${node.name}`} shown={`${node.host_id.slice(0, 8)} …`} />;
+}

@@ -1,0 +1,223 @@
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Table, { type TableProps } from "@cloudscape-design/components/table";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import {
+  type Invitation,
+  invitationsQuery,
+  type Member,
+  membersQuery,
+  refresh,
+  removeMemberMutation,
+  revokeInvitationMutation,
+  useMay,
+  useSession,
+} from "../api";
+import { ConfirmModal } from "../components/confirm-modal";
+import { Moment } from "../components/moment";
+import { QueryView } from "../components/query-view";
+import { RowButton } from "../components/row-button";
+import { SecretModal } from "../components/secret-modal";
+import { InvitationCreateModal } from "../forms/invitation-create";
+import { MemberRoleModal } from "../forms/member-role";
+import { useTitle } from "../hooks/use-title";
+import { toast } from "../hooks/use-toasts";
+import { CursorTable } from "../table/cursor-table";
+import { lastCursor } from "../util/search";
+
+const route = getRouteApi("/console/members");
+
+export function MembersPage() {
+  useTitle("Members");
+  const navigate = route.useNavigate();
+  const { after } = route.useSearch();
+  const members = useQuery(membersQuery(lastCursor(after)));
+  const { user } = useSession();
+  const mayInvite = useMay("members:write");
+  const [isInviting, setIsInviting] = useState(false);
+  const [link, setLink] = useState<string | null>(null);
+  const [changing, setChanging] = useState<Member | null>(null);
+  const [removing, setRemoving] = useState<Member | null>(null);
+
+  return (
+    <SpaceBetween size="l">
+      <CursorTable
+        noun="members"
+        page={members}
+        columns={columns(user?.id, setChanging, setRemoving)}
+        cursors={after}
+        onCursors={(cursors) => void navigate({ search: { after: cursors } })}
+        header={
+          <Header
+            variant="h1"
+            actions={
+              <Button
+                variant="primary"
+                disabled={!mayInvite}
+                disabledReason={mayInvite ? undefined : "Your role may not invite people."}
+                onClick={() => setIsInviting(true)}
+              >
+                Invite member
+              </Button>
+            }
+          >
+            Members
+          </Header>
+        }
+        empty={<Box color="inherit">No members.</Box>}
+      />
+      <OpenInvitations />
+      {isInviting && (
+        <InvitationCreateModal
+          onDismiss={() => setIsInviting(false)}
+          onCreated={(url) => {
+            setIsInviting(false);
+            setLink(url);
+          }}
+        />
+      )}
+      {link !== null && (
+        <SecretModal
+          title="Invitation created"
+          label="invitation link"
+          secret={link}
+          hint="Send this link to the person you invite. It is not shown again."
+          onDone={() => setLink(null)}
+        />
+      )}
+      {changing && <MemberRoleModal member={changing} onDismiss={() => setChanging(null)} />}
+      {removing && <RemoveModal member={removing} onDismiss={() => setRemoving(null)} />}
+    </SpaceBetween>
+  );
+}
+
+function columns(
+  ownId: string | undefined,
+  onChange: (member: Member) => void,
+  onRemove: (member: Member) => void,
+): TableProps.ColumnDefinition<Member>[] {
+  return [
+    {
+      id: "email",
+      header: "E-mail",
+      isRowHeader: true,
+      cell: ({ email, user_id }) => (user_id === ownId ? `${email} (you)` : email),
+    },
+    { id: "name", header: "Name", cell: ({ name }) => name || "–" },
+    { id: "role", header: "Role", cell: ({ role }) => role },
+    { id: "since", header: "Member since", cell: ({ created_at }) => <Moment at={created_at} /> },
+    {
+      id: "actions",
+      header: "Actions",
+      cell: (member) => (
+        <SpaceBetween direction="horizontal" size="m">
+          <RowButton
+            action="change_member_role"
+            allowed={member.allowed_actions}
+            ariaLabel={`Change role of ${member.email}`}
+            onClick={() => onChange(member)}
+          >
+            Change role
+          </RowButton>
+          <RowButton
+            action="remove_member"
+            allowed={member.allowed_actions}
+            ariaLabel={`Remove ${member.email}`}
+            onClick={() => onRemove(member)}
+          >
+            Remove
+          </RowButton>
+        </SpaceBetween>
+      ),
+    },
+  ];
+}
+
+function RemoveModal({ member, onDismiss }: { member: Member; onDismiss: () => void }) {
+  const remove = useMutation({
+    ...removeMemberMutation(),
+    onSuccess: () => {
+      onDismiss();
+      toast({ type: "success", content: `${member.email} removed.` });
+      return refresh();
+    },
+  });
+  return (
+    <ConfirmModal
+      title={`Remove ${member.email}?`}
+      confirm="Remove"
+      isPending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => remove.mutate({ path: { member_id: member.id } })}
+      onDismiss={onDismiss}
+    >
+      <Box>They lose access at once, and their API tokens are revoked. Clusters they ordered stay.</Box>
+    </ConfirmModal>
+  );
+}
+
+function OpenInvitations() {
+  const invitations = useQuery(invitationsQuery());
+  const [revoking, setRevoking] = useState<Invitation | null>(null);
+  const revoke = useMutation({
+    ...revokeInvitationMutation(),
+    onSuccess: () => {
+      setRevoking(null);
+      toast({ type: "success", content: "Invitation revoked." });
+      return refresh();
+    },
+  });
+  return (
+    <>
+      <QueryView query={invitations}>
+        {({ items }) => (
+          <Table
+            variant="container"
+            trackBy="id"
+            wrapLines
+            items={items.filter(({ state }) => state === "open")}
+            ariaLabels={{ tableLabel: "Open invitations" }}
+            header={<Header variant="h2">Open invitations</Header>}
+            empty={<Box color="inherit">No open invitations.</Box>}
+            columnDefinitions={[
+              { id: "email", header: "E-mail", isRowHeader: true, cell: ({ email }) => email },
+              { id: "role", header: "Role", cell: ({ role }) => role },
+              { id: "by", header: "Invited by", cell: ({ created_by }) => created_by ?? "–" },
+              { id: "expires", header: "Expires", cell: ({ expires_at }) => <Moment at={expires_at} /> },
+              {
+                id: "actions",
+                header: "Actions",
+                cell: (invitation) => (
+                  <RowButton
+                    action="revoke_invitation"
+                    allowed={invitation.allowed_actions}
+                    ariaLabel={`Revoke invitation of ${invitation.email}`}
+                    onClick={() => setRevoking(invitation)}
+                  >
+                    Revoke
+                  </RowButton>
+                ),
+              },
+            ]}
+          />
+        )}
+      </QueryView>
+      {revoking && (
+        <ConfirmModal
+          title={`Revoke the invitation of ${revoking.email}?`}
+          confirm="Revoke"
+          isPending={revoke.isPending}
+          error={revoke.error}
+          onConfirm={() => revoke.mutate({ path: { invitation_id: revoking.id } })}
+          onDismiss={() => setRevoking(null)}
+        >
+          <Box>The link stops working at once.</Box>
+        </ConfirmModal>
+      )}
+    </>
+  );
+}
