@@ -31,7 +31,7 @@ def main() -> None:
         connection = json.loads((Path(folder) / "connection.json").read_text())
         tls = ssl.create_default_context(cafile=str(Path(folder) / "ca.crt"))
         files = sorted(bundle.namelist())
-    datacenter = connection["datacenter"]
+    datacenter = connection["local_datacenter"]
 
     def session(policy: LoadBalancingPolicy, contact_points: list[str]) -> Session:
         profile = ExecutionProfile(

@@ -62,5 +62,5 @@ export async function expectAccessible(page: Page): Promise<void> {
   const found = violations.map(
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(" | ")}`,
   );
-  expect(found).toEqual([]);
+  expect.soft(found).toEqual([]);
 }

@@ -29,7 +29,7 @@ test("signing out ends the session for good", async ({ page, context }) => {
   await signIn(page, instance());
   const session = (await context.cookies()).find((cookie) => cookie.name === "ringmaster_session");
   expect(session).toMatchObject({ httpOnly: true, sameSite: "Lax" });
-  await page.getByRole("button", { name: "Account" }).click();
+  await page.getByRole("button", { name: /^Account/ }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
   // The old cookie, as a thief would use it.
