@@ -266,9 +266,9 @@ func (e *Engine) cqlAddress() (string, error) {
 	return net.JoinHostPort(config.Address, strconv.Itoa(cqlPort)), nil
 }
 
-// running fails with the code engine-not-running.
+// running fails with the code engine-not-running, unless the engine is just being started anew.
 func (e *Engine) running() error {
-	if condition := e.supervisor.Condition(); !condition.Alive {
+	if condition := e.supervisor.Condition(); !condition.Alive && !condition.Wanted {
 		return agent.Errorf("engine-not-running", "The engine does not run: %s", orElse(condition.LastError, "it was not started"))
 	}
 	return nil

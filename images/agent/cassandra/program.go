@@ -86,8 +86,10 @@ func (p program) LastWords() string {
 			}
 		}
 	}
-	if len(printed) > 0 {
-		return shortened(printed[len(printed)-1])
+	for index := len(printed) - 1; index >= 0; index-- {
+		if !strings.Contains(printed[index], "WARN") {
+			return shortened(printed[index])
+		}
 	}
 	return "it said nothing; it may have been killed"
 }

@@ -97,11 +97,17 @@ func (e *Engine) describeRing(ctx context.Context, _ Nothing, _ agent.Report) (a
 	if err := e.running(); err != nil {
 		return agent.RingStatus{}, err
 	}
-	conn, err := e.control.again(ctx)
-	if err != nil {
-		return agent.RingStatus{}, err
-	}
-	return e.readRing(ctx, conn)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var ring agent.RingStatus
+	err := untilPassed(ctx, func() error {
+		conn, err := e.control.again(ctx)
+		if err == nil {
+			ring, err = e.readRing(ctx, conn)
+		}
+		return err
+	})
+	return ring, err
 }
 
 func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus, error) {

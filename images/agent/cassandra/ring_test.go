@@ -57,6 +57,7 @@ func TestLastWordsAreTheEnginesLastError(t *testing.T) {
 		{"Exception (ConfigurationException): bad token\n\tat org.x.Y(Z.java:1)\n", "ERROR earlier\n", "Exception (ConfigurationException): bad token"},
 		{"", "INFO up\nERROR [main] address in use\nWARN Exception ignored\nINFO leaving\n", "ERROR [main] address in use"},
 		{"Killed\n", "INFO up\n", "Killed"},
+		{"WARNING: an old method\n", "INFO up\n", "it said nothing; it may have been killed"},
 		{"", "", "it said nothing; it may have been killed"},
 	} {
 		place := folders{root: t.TempDir()}

@@ -69,18 +69,30 @@ func (e *Engine) secure(ctx context.Context, parameters SecureParameters, report
 	ctx, cancel := context.WithTimeoutCause(ctx, secureWithin, agent.Errorf("secure-timeout", "The roles could not be made in time."))
 	defer cancel()
 	report(0.1, "Waiting for the ring's first role")
-	conn, err := e.bornOrDone(ctx, parameters)
-	if err != nil || conn == nil {
-		return Nothing{}, err
-	}
-	defer conn.Close()
-	report(0.3, "Making roles")
-	if err := untilPassed(ctx, func() error { return takeOver(ctx, conn, parameters) }); err != nil {
+	var conn *cql.Conn
+	defer func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}()
+	err := untilPassed(ctx, func() (err error) {
+		// A login as the default superuser is dear; one serves for all tries unless the engine was started anew.
+		if conn == nil || conn.Broken() != nil {
+			if conn, err = e.bornOrDone(ctx, parameters); err != nil || conn == nil {
+				return err
+			}
+		}
+		report(0.3, "Making roles")
+		return takeOver(ctx, conn, parameters)
+	})
+	if err != nil {
 		return Nothing{}, err
 	}
 	report(0.9, "Logging in as the control account")
-	_, err = e.control.use(ctx, parameters.control())
-	return Nothing{}, err
+	return Nothing{}, untilPassed(ctx, func() error {
+		_, err := e.control.use(ctx, parameters.control())
+		return err
+	})
 }
 
 // bornOrDone logs in as the default superuser. The connection is nil when that is gone and all is done.
@@ -191,7 +203,7 @@ func endDefaultSuperuser(ctx context.Context, conn *cql.Conn) error {
 func untilPassed(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		if err == nil || !cql.Passing(err) {
+		if err == nil || !cql.Passing(err) || ctx.Err() != nil {
 			return err
 		}
 		if waited := pause(ctx, retryPause); waited != nil {

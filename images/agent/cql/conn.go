@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
 )
@@ -74,6 +73,13 @@ const (
 	CodeAlreadyExists  int32 = 0x2400
 )
 
+// LineError is a failure of the connection, not of the engine: another connection may do better.
+type LineError struct{ cause error }
+
+func (e *LineError) Error() string { return "CQL connection: " + e.cause.Error() }
+
+func (e *LineError) Unwrap() error { return e.cause }
+
 // Code is the engine's code within err, or 0.
 func Code(err error) int32 {
 	var refusal *Error
@@ -83,8 +89,12 @@ func Code(err error) int32 {
 	return 0
 }
 
-// Passing tells whether err may go away by itself: a node is not up yet, or too busy.
+// Passing tells whether err may go away by itself: a node is not up yet, too busy, or was started anew.
 func Passing(err error) bool {
+	var line *LineError
+	if errors.As(err, &line) {
+		return true
+	}
 	switch Code(err) {
 	case CodeUnavailable, CodeOverloaded, CodeBootstrapping, CodeWriteTimeout, CodeReadTimeout, CodeReadFailure, CodeWriteFailure:
 		return true
@@ -171,7 +181,7 @@ func connect(ctx context.Context, address string, config *tls.Config) (*Conn, er
 	dialer := tls.Dialer{Config: config}
 	socket, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, &LineError{err}
 	}
 	secured, ok := socket.(*tls.Conn)
 	if !ok {
@@ -216,7 +226,7 @@ func (c *Conn) ask(ctx context.Context, request opcode, body []byte) (opcode, []
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		c.broken = fmt.Errorf("CQL connection: %w", err)
+		c.broken = &LineError{err}
 		_ = c.socket.Close()
 		return 0, nil, c.broken
 	}
@@ -258,10 +268,4 @@ func (c *Conn) exchange(request opcode, body []byte) (opcode, []byte, error) {
 		content = in.rest
 	}
 	return opcode(header[4]), content, nil
-}
-
-// Refused tells whether nothing listens there yet, as opposed to something that does not answer as it should.
-func Refused(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "dial"
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"ringmaster/agent"
 	"ringmaster/agent/agenttest"
 	"ringmaster/agent/cassandra"
+	"ringmaster/agent/cql"
 	"ringmaster/agent/identity"
 )
 
@@ -92,6 +94,7 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 	t.Run("a password is changed", func(t *testing.T) {
 		first.succeed("rotate", agent.RotatePassword, map[string]any{"username": "admin", "password_hash": hash(t, "another")})
 	})
+	t.Run("only the customer's and the control plane's accounts are left", func(t *testing.T) { onlyTwoAccounts(t, plane, nodes) })
 	t.Run("an agent that is killed finds its engine again", func(t *testing.T) {
 		before := first.status().Engine
 		first.killAgent()
@@ -126,6 +129,60 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 			n.saidNothingSecret()
 		}
 	})
+}
+
+// onlyTwoAccounts looks as a customer would, with the password that was just set, and as an intruder.
+func onlyTwoAccounts(t *testing.T, plane *agenttest.ControlPlane, nodes []*node) {
+	config := &tls.Config{RootCAs: plane.Cluster.Pool()}
+	for _, n := range nodes {
+		config := config.Clone()
+		config.ServerName = identity.DNSName(n.id)
+		n.eventually("refusal of the default superuser", func() bool {
+			conn, err := cql.Dial(t.Context(), n.address+":9042", config, "cassandra", "cassandra")
+			if err == nil {
+				conn.Close()
+			}
+			return cql.Code(err) == cql.CodeBadCredentials
+		})
+		var admin *cql.Conn
+		n.eventually("login with the new password", func() bool {
+			var err error
+			admin, err = cql.Dial(t.Context(), n.address+":9042", config, "admin", "another")
+			return err == nil
+		})
+		if admin == nil {
+			return
+		}
+		rows, err := admin.Query(t.Context(), cql.All, "SELECT role, is_superuser FROM system_auth.roles")
+		roles := map[string]bool{}
+		for _, row := range rows {
+			roles[row.Text("role")] = row.Bool("is_superuser")
+		}
+		if err != nil || !maps.Equal(roles, map[string]bool{"admin": true, "ringmaster": false}) {
+			t.Errorf("roles on %s: %v %v", n.id, roles, err)
+		}
+		left, err := admin.Query(t.Context(), cql.All, "SELECT role FROM system_auth.role_permissions WHERE role = 'cassandra'")
+		if err != nil || len(left) != 0 {
+			t.Errorf("permissions on %s: %v %v", n.id, left, err)
+		}
+		admin.Close()
+		control, err := cql.Dial(t.Context(), n.address+":9042", config, "ringmaster", controlPassword)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, forbidden := range []string{
+			"SELECT * FROM system_auth.roles", "ALTER ROLE ringmaster WITH SUPERUSER = true", "DROP KEYSPACE ringmaster",
+			"CREATE KEYSPACE other WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+		} {
+			if _, err := control.Query(t.Context(), cql.Quorum, forbidden); cql.Code(err) != cql.CodeUnauthorized {
+				t.Errorf("%s: %v", forbidden, err)
+			}
+		}
+		control.Close()
+		if _, err := net.Dial("tcp", n.address+":7199"); err == nil {
+			t.Errorf("%s has a management port", n.id)
+		}
+	}
 }
 
 func newNodes(t *testing.T, plane *agenttest.ControlPlane, cache string) []*node {
