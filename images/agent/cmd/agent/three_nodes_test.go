@@ -116,12 +116,11 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 		all(nodes, func(n *node) { n.prove("second", nodes) })
 	})
 	t.Run("an engine is drained and stopped", func(t *testing.T) {
-		nodes[2].succeed("drain", agent.Drain, nil)
-		all(nodes, func(n *node) { n.succeed("stop", agent.Stop, nil) })
-		for _, n := range nodes {
-			if engine := n.status().Engine; engine.State != agent.EngineStopped || engine.PID != 0 {
-				t.Fatalf("%s: %+v", n.id, engine)
-			}
+		last := nodes[2]
+		last.succeed("drain", agent.Drain, nil)
+		last.succeed("stop", agent.Stop, nil)
+		if engine := last.status().Engine; engine.State != agent.EngineStopped || engine.PID != 0 || last.engineOnDisk() != 0 {
+			t.Fatalf("%+v", engine)
 		}
 	})
 	t.Run("nothing secret was said", func(t *testing.T) {
