@@ -247,4 +247,3 @@ func (n *node) saidNothingSecret() {
 		}
 	}
 }
-
