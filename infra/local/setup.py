@@ -137,6 +137,7 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
     bake = root / "images" / "machine" / "cassandra"
     requirements = root / "requirements-dev.txt"
     boot = root / "infra" / "local" / "boot-requirements.txt"
+    npm: list[str | Path] = [place.venv / "bin" / "npm"]
     plan = [
         Step(
             "python",
@@ -162,7 +163,7 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
         _packages("packages", place, frontend),
         Step(
             "console",
-            lambda run: run([place.venv / "bin" / "npm", "run", "--silent", "build"], cwd=frontend),
+            lambda run: run([*npm, "run", "--silent", "build", "--", "--logLevel=warn"], cwd=frontend),
             (frontend, requirements),
             (place.console / "index.html",),
             after=("packages",),
