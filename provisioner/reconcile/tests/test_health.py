@@ -124,7 +124,8 @@ def test_two_runs_never_overlap(world: ClusterWorld) -> None:
     try:
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(hashtext('reconcile-health'))")
-        assert health.check_clusters() == 0
+            assert health.check_clusters() == 0
+            cursor.execute("SELECT pg_advisory_unlock(hashtext('reconcile-health'))")
     finally:
         other.close()
     with alone("reconcile-health") as mine:
