@@ -48,6 +48,8 @@ export function accent(): Plugin {
       const colours = Object.entries(accentColours).map(([token, value]) => `${property(token)}:${value}`);
       return [
         `body{${colours.join(";")}}`,
+        // Cloudscape colours its layout, not the page around it.
+        `body{background:var(${property("colorBackgroundLayoutMain")});color:var(${property("colorTextBodyDefault")})}`,
         `.awsui-context-top-navigation{${property("colorBackgroundContainerContent")}:${topBar}}`,
       ].join("\n");
     },

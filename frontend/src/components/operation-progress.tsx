@@ -1,12 +1,12 @@
 import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
-import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import ProgressBar from "@cloudscape-design/components/progress-bar";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Steps from "@cloudscape-design/components/steps";
 import type { Operation, OperationDetail, OperationStep } from "../api";
 import { useNow } from "../hooks/use-now";
+import { Fold } from "../ui/fold";
 import { formatDuration, secondsBetween } from "../util/duration";
 import { isInTrouble, type Stage, toStages } from "../util/progress";
 import { stepLook } from "./states";
@@ -61,12 +61,13 @@ function timing(operation: Operation, used: number): string {
 /** Every step of the plan, those of one kind together, each with its nodes and how long it took. */
 export function OperationSteps({ operation }: { operation: OperationDetail }) {
   const isOpen = operation.finished_at === null;
+  const isBlocked = operation.state === "blocked";
   const now = useNow(isOpen ? 500 : 0);
   return (
     <Steps
       ariaLabel={`Steps of ${operation.title}`}
       steps={toStages(operation.steps).map((stage) => {
-        const look = stepLook(stage.state, stage.isInTrouble);
+        const look = stepLook(stage.state, stage.isInTrouble || (isBlocked && stage.state === "running"));
         return {
           status: look.type,
           statusIconAriaLabel: look.text,
@@ -109,11 +110,7 @@ function StageDetails({ stage, now }: { stage: Stage; now: number }) {
   );
   const isMoving = stage.state === "running" || stage.state === "undoing";
   if (isMoving || stage.isInTrouble) return nodes;
-  return (
-    <ExpandableSection variant="footer" headerText={`Nodes of “${stage.title}”`}>
-      {nodes}
-    </ExpandableSection>
-  );
+  return <Fold summary={`${stage.steps.length} nodes`}>{nodes}</Fold>;
 }
 
 function NodeStep({ step, now }: { step: OperationStep; now: number }) {

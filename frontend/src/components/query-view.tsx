@@ -1,4 +1,5 @@
 import Box from "@cloudscape-design/components/box";
+import Header from "@cloudscape-design/components/header";
 import Skeleton from "@cloudscape-design/components/skeleton";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { UseQueryResult } from "@tanstack/react-query";
@@ -9,10 +10,13 @@ import { ErrorBox } from "./error-box";
 export function QueryView<Data>({
   query,
   lines = 4,
+  title,
   children,
 }: {
   query: UseQueryResult<Data, unknown>;
   lines?: number;
+  /** The page's heading until the data brings its own. */
+  title?: string;
   children: (data: Data) => ReactNode;
 }) {
   if (query.data !== undefined) {
@@ -26,10 +30,19 @@ export function QueryView<Data>({
       </SpaceBetween>
     );
   }
-  if (query.isError) return <ErrorBox error={query.error} onRetry={() => void query.refetch()} />;
+  const heading = title && <Header variant="h1">{title}</Header>;
+  if (query.isError) {
+    return (
+      <SpaceBetween size="m">
+        {heading}
+        <ErrorBox error={query.error} onRetry={() => void query.refetch()} />
+      </SpaceBetween>
+    );
+  }
   return (
     <div role="status" aria-label="Loading">
       <SpaceBetween size="s">
+        {heading}
         {Array.from({ length: lines }, (_, line) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike and never move
           <Box key={line}>

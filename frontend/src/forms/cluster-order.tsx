@@ -23,7 +23,7 @@ export function ClusterOrderPage() {
   useTitle("Order cluster");
   const catalog = useQuery(catalogQuery());
   return (
-    <QueryView query={catalog} lines={9}>
+    <QueryView query={catalog} lines={9} title="Order cluster">
       {(data) => <OrderWizard catalog={data} />}
     </QueryView>
   );

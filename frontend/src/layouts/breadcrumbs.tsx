@@ -25,6 +25,8 @@ export function Breadcrumbs() {
   if (clusterId) items.push({ text: cluster.data?.name ?? clusterId, href: pathname });
   if (operationId) items.push({ text: operation.data?.title ?? operationId, href: pathname });
 
+  // On a list's own page its heading says the same.
+  if (items.length === 1) return null;
   return (
     <BreadcrumbGroup
       ariaLabel="Breadcrumbs"

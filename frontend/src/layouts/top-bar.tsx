@@ -57,7 +57,7 @@ export function TopBar() {
       identity={{
         href: "/clusters",
         title: "Ringmaster",
-        logo: { src: "/logo.svg", alt: "" },
+        logo: { src: "/logo.svg", alt: "Logo" },
         onFollow: (event) => {
           event.preventDefault();
           void router.navigate({ to: "/clusters" });
@@ -79,7 +79,7 @@ export function TopBar() {
           type: "menu-dropdown",
           text: session.user?.name || session.user?.email || "Account",
           description: session.user?.email,
-          ariaLabel: "Account",
+          ariaLabel: `Account ${session.user?.name || session.user?.email || ""}`,
           iconName: "user-profile",
           items,
           onItemClick: ({ detail }) => {

@@ -1,6 +1,5 @@
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
-import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import Header from "@cloudscape-design/components/header";
 import PropertyFilter from "@cloudscape-design/components/property-filter";
 import SpaceBetween from "@cloudscape-design/components/space-between";
@@ -13,6 +12,7 @@ import { RouteLink } from "../components/route-link";
 import { useTitle } from "../hooks/use-title";
 import { CursorTable } from "../table/cursor-table";
 import { Copy } from "../ui/copy";
+import { Fold } from "../ui/fold";
 import { lastCursor } from "../util/search";
 
 const route = getRouteApi("/console/audit");
@@ -92,11 +92,7 @@ function Target({ record }: { record: AuditRecord }) {
 
 function Details({ record }: { record: AuditRecord }) {
   return (
-    <ExpandableSection
-      variant="footer"
-      headerText="Before and after"
-      headerAriaLabel={`Details of ${record.action} ${record.target_name}`}
-    >
+    <Fold summary="Before and after">
       <SpaceBetween size="s">
         <div className="json-pair">
           <Facts title="Before" facts={record.before} />
@@ -107,7 +103,7 @@ function Details({ record }: { record: AuditRecord }) {
           {record.request_id ? <Copy value={record.request_id} label="request id" /> : "–"}
         </div>
       </SpaceBetween>
-    </ExpandableSection>
+    </Fold>
   );
 }
 

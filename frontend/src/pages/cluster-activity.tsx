@@ -1,5 +1,4 @@
 import Box from "@cloudscape-design/components/box";
-import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import Header from "@cloudscape-design/components/header";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -10,6 +9,7 @@ import { QueryView } from "../components/query-view";
 import { useNow } from "../hooks/use-now";
 import { CursorTable } from "../table/cursor-table";
 import { operationColumns } from "../table/operation-columns";
+import { Fold } from "../ui/fold";
 import { lastCursor } from "../util/search";
 
 const route = getRouteApi("/console/clusters/$clusterId");
@@ -32,8 +32,16 @@ export function ClusterActivity({ cluster }: { cluster: Cluster }) {
       header={<Header variant="h2">Activity</Header>}
       empty={<Box color="inherit">Nothing was done yet.</Box>}
       columns={[
-        ...operationColumns(now).filter(({ id }) => id !== "cluster"),
-        { id: "steps", header: "Steps", width: "45%", cell: (operation) => <Steps operation={operation} /> },
+        ...operationColumns(now)
+          .filter(({ id }) => id !== "cluster")
+          .map((column) => ({ ...column, verticalAlign: "top" as const })),
+        {
+          id: "steps",
+          header: "Steps",
+          width: "45%",
+          verticalAlign: "top",
+          cell: (operation) => <Steps operation={operation} />,
+        },
       ]}
     />
   );
@@ -43,18 +51,12 @@ function Steps({ operation }: { operation: Operation }) {
   const [isOpen, setIsOpen] = useState(false);
   const detail = useQuery({ ...operationQuery(operation.id), enabled: isOpen });
   return (
-    <ExpandableSection
-      variant="footer"
-      headerText={`${operation.steps_done} of ${operation.steps_total} done`}
-      headerAriaLabel={`Steps of ${operation.title}: ${operation.steps_done} of ${operation.steps_total} done`}
-      expanded={isOpen}
-      onChange={({ detail: { expanded } }) => setIsOpen(expanded)}
-    >
+    <Fold summary={`${operation.steps_done} of ${operation.steps_total} done`} onToggle={setIsOpen}>
       {isOpen && (
         <QueryView query={detail} lines={2}>
           {(data) => <OperationSteps operation={data} />}
         </QueryView>
       )}
-    </ExpandableSection>
+    </Fold>
   );
 }

@@ -1,6 +1,5 @@
 import Box from "@cloudscape-design/components/box";
 import Container from "@cloudscape-design/components/container";
-import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
@@ -141,9 +140,9 @@ function NodeState({ node }: { node: Node }) {
         </Box>
       )}
       {node.state_reason && (
-        <ExpandableSection headerText="Why" variant="footer">
+        <Box fontSize="body-s" color="text-body-secondary">
           {node.state_reason}
-        </ExpandableSection>
+        </Box>
       )}
     </>
   );

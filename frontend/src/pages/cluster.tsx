@@ -23,7 +23,7 @@ export function ClusterPage() {
   const cluster = useLiveQuery(clusterQuery(clusterId), ({ current_operation }) => current_operation !== null);
   useTitle(cluster.data?.name ?? "Cluster", "Clusters");
   return (
-    <QueryView query={cluster} lines={8}>
+    <QueryView query={cluster} lines={8} title="Cluster">
       {(data) => <ClusterView cluster={data} />}
     </QueryView>
   );

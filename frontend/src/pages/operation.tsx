@@ -23,7 +23,7 @@ export function OperationPage() {
   useTitle(operation.data?.title ?? "Operation", operation.data?.cluster_name || "Operations");
 
   return (
-    <QueryView query={operation} lines={8}>
+    <QueryView query={operation} lines={8} title="Operation">
       {(data) => (
         <ContentLayout
           header={

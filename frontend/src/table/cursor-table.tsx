@@ -80,6 +80,7 @@ export function CursorTable<Item extends { id: string }>({
   if (!page.isError) return table;
   return (
     <SpaceBetween size="m">
+      {page.data === undefined && header}
       <ErrorBox header={`Could not load ${noun}`} error={page.error} onRetry={() => void page.refetch()} />
       {page.data && table}
     </SpaceBetween>
