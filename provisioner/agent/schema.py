@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Literal
+
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel
 
 

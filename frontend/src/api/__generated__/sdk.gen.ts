@@ -225,6 +225,8 @@ export const listClusterNodes = <ThrowOnError extends boolean = false>(options: 
  * Stream Events
  *
  * Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show.
+ *
+ * `organisation` does what the header Ringmaster-Organisation does: a browser's EventSource cannot send headers.
  */
 export const streamEvents = <ThrowOnError extends boolean = false>(options?: Options<StreamEventsData, ThrowOnError, StreamEventsResponse>): Promise<ServerSentEventsResult<StreamEventsResponses>> => (options?.client ?? client).sse.get<StreamEventsResponses, StreamEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, {

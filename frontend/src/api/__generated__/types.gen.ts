@@ -2447,7 +2447,12 @@ export type ListClusterNodesResponse = ListClusterNodesResponses[keyof ListClust
 export type StreamEventsData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * Organisation
+         */
+        organisation?: string | null;
+    };
     url: '/api/v1/events';
 };
 
@@ -2468,6 +2473,10 @@ export type StreamEventsErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
     /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
