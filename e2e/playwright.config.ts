@@ -25,6 +25,7 @@ export default defineConfig({
   forbidOnly: true,
   reporter: process.env.PLAYWRIGHT_JUNIT_OUTPUT_NAME ? [["list"], ["junit"]] : [["list"]],
   use: {
+    actionTimeout: 15_000,
     browserName: "chromium",
     launchOptions: { executablePath: CHROMIUM, args: SWITCHES },
     viewport: { width: 1360, height: 900 },

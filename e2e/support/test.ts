@@ -64,3 +64,10 @@ export async function expectAccessible(page: Page): Promise<void> {
   );
   expect.soft(found).toEqual([]);
 }
+
+/** What a copy button puts on the clipboard. */
+export async function copied(page: Page, button: string): Promise<string> {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: button, exact: true }).click();
+  return page.evaluate(() => navigator.clipboard.readText());
+}

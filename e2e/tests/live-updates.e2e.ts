@@ -32,7 +32,7 @@ test("without the event stream the page still follows an operation; cancelled ha
   const { items } = await ask<{ items: Cluster[] }>("GET", "/clusters");
   expect(items).toEqual([]);
   await page.goto(`/operations/${operation.id}`);
-  await expect(page.getByText("Cancelled").first()).toBeVisible();
+  await expect(page.getByText("Cancelled", { exact: true }).first()).toBeVisible();
   await picture(page, "cancelled");
 });
 

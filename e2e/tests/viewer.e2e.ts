@@ -10,7 +10,7 @@ test("a viewer sees everything, and reads why they may not order or delete", asy
   const order = page.getByRole("button", { name: "Order cluster" });
   await expect(order).toBeDisabled();
   await order.hover();
-  await expect(page.getByText("Your role may look at clusters but not order them.")).toBeVisible();
+  await expect(page.getByRole("tooltip").getByText("Your role may look at clusters but not order them.")).toBeVisible();
   await expectAccessible(page);
   await picture(page, "viewer");
 
