@@ -54,7 +54,7 @@ export function CursorTable<Item extends { id: string }>({
       ariaLabels={{ tableLabel: noun.charAt(0).toUpperCase() + noun.slice(1) }}
       header={header}
       filter={filter}
-      empty={page.isError ? <Box color="inherit">The list could not be loaded.</Box> : empty}
+      empty={cursors.length > 0 ? <Box color="inherit">Nothing more here. Go back a page.</Box> : empty}
       pagination={
         hasPages && (
           <Pagination
