@@ -24,7 +24,8 @@ class Bench:
         self.pings: list[str] = []
         self.exits: list[int] = []
         self.broker_away = False
-        app = Celery("test", broker="memory://")
+        # Not as the current one: other tests of this process ring through that.
+        app = Celery("test", broker="memory://", set_as_current=False)
         app.send_task = self.send  # type: ignore[method-assign]
         self.watchdog = Watchdog(app, end_process=self.exits.append, now=self.clock)
         self.watchdog.queue = "ringmaster.worker@test"
