@@ -70,7 +70,7 @@ const columns: TableProps.ColumnDefinition<AuditRecord>[] = [
   { id: "action", header: "Action", isRowHeader: true, cell: ({ action }) => action },
   { id: "target", header: "Target", cell: (record) => <Target record={record} /> },
   { id: "from", header: "From", cell: ({ source_address }) => source_address ?? "–" },
-  { id: "details", header: "Details", width: "36%", cell: (record) => <Details record={record} /> },
+  { id: "details", header: "Details", minWidth: 300, cell: (record) => <Details record={record} /> },
 ];
 
 function Target({ record }: { record: AuditRecord }) {

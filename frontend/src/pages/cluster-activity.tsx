@@ -38,7 +38,7 @@ export function ClusterActivity({ cluster }: { cluster: Cluster }) {
         {
           id: "steps",
           header: "Steps",
-          width: "45%",
+          minWidth: 420,
           verticalAlign: "top",
           cell: (operation) => <Steps operation={operation} />,
         },
