@@ -1,4 +1,4 @@
-"""The least that is durable: lease a row, advance it with one commit per step, until it is done.
+"""The least that is durable: for every step renew the lease and advance the row, with one commit.
 
 What the runner is measured against. No plan, no groups, no messages, no undo, no reasons, no progress: one table.
 
@@ -35,6 +35,12 @@ UPDATE bare
  WHERE id = (SELECT id FROM bare WHERE due_at <= now() AND (lease_until IS NULL OR lease_until <= now())
              ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING id, position, steps
+"""
+
+_RENEW = """
+UPDATE bare
+   SET lease_until = now() + %s * interval '1 second', due_at = now() + %s * interval '1 second'
+ WHERE id = %s AND lease_token = %s
 """
 
 _ADVANCE = """
@@ -83,7 +89,10 @@ def main() -> None:
                     write_tick(folder / "bare.journal", operation, str(token))
                     time.sleep(TICK_SECONDS)
                 position += 1
-                if database.execute(_ADVANCE, (position, position, operation, token)).rowcount == 0:
+                with database.transaction():
+                    database.execute(_RENEW, (LEASE_SECONDS, LEASE_SECONDS, operation, token))
+                    ours = database.execute(_ADVANCE, (position, position, operation, token)).rowcount == 1
+                if not ours:
                     break
             if position < steps:
                 database.execute(_HAND_BACK, (operation, token))
