@@ -72,7 +72,7 @@ test("order: the wizard leads to an active cluster while one watches", async ({ 
 
 test("activity: the finished operation shows each step and how long it took", async ({ ownerPage: page }) => {
   await page.goto(`/clusters/${clusterId}?tab=activity`);
-  await expect(page.getByText("Succeeded").first()).toBeVisible();
+  await expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible();
   await expectAccessible(page);
   await picture(page, "cluster-activity");
   await page.getByRole("table", { name: "Operations" }).getByRole("link").first().click();
@@ -189,7 +189,7 @@ test("delete: after typing the name, nothing of it is left", async ({ ownerPage:
   await dialog.getByLabel(`To confirm, type ${NAME}`).fill(NAME);
   await confirm.click();
   await expect(page).toHaveURL(/\/operations\/op_/);
-  await expect(page.getByText("Succeeded").first()).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible({ timeout: 60_000 });
   await picture(page, "deleted");
 
   const left: Remains = {
