@@ -7,6 +7,7 @@ import { queryClient, watchForEndOfSession } from "./query-client";
 
 const RECONNECT_MS = 2000;
 const POLL_MS = 2000;
+const SLOW_POLL_MS = 15_000;
 // A step per node and second is common; one round of questions per this many ms is enough for the eye.
 const GATHER_MS = 200;
 
@@ -121,7 +122,7 @@ class Gathered {
   }
 }
 
-/** A query that also asks every two seconds while the stream is down and something is still going on. */
+/** A query that asks by itself while the stream is down: often when something is going on, else now and then. */
 export function useLiveQuery<Data, Failure, Key extends readonly unknown[]>(
   options: UseQueryOptions<Data, Failure, Data, Key>,
   isGoingOn: (data: Data) => boolean,
@@ -131,7 +132,8 @@ export function useLiveQuery<Data, Failure, Key extends readonly unknown[]>(
     ...options,
     refetchInterval: (query) => {
       const data = query.state.data as Data | undefined;
-      return !live && data !== undefined && isGoingOn(data) ? POLL_MS : false;
+      if (live) return false;
+      return data !== undefined && isGoingOn(data) ? POLL_MS : SLOW_POLL_MS;
     },
   });
 }

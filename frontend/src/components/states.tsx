@@ -51,17 +51,29 @@ function options(words: Record<string, [StatusIndicatorProps.Type, string]>): { 
 
 export function ClusterStateBadge({ state }: { state: ClusterState }) {
   const [type, text] = CLUSTER[state];
-  return <StatusIndicator type={type}>{text}</StatusIndicator>;
+  return (
+    <StatusIndicator type={type} wrapText={false}>
+      {text}
+    </StatusIndicator>
+  );
 }
 
 export function NodeStateBadge({ state }: { state: NodeState }) {
   const [type, text] = NODE[state];
-  return <StatusIndicator type={type}>{text}</StatusIndicator>;
+  return (
+    <StatusIndicator type={type} wrapText={false}>
+      {text}
+    </StatusIndicator>
+  );
 }
 
 export function OperationStateBadge({ state }: { state: OperationState }) {
   const [type, text] = OPERATION[state];
-  return <StatusIndicator type={type}>{text}</StatusIndicator>;
+  return (
+    <StatusIndicator type={type} wrapText={false}>
+      {text}
+    </StatusIndicator>
+  );
 }
 
 export function stepLook(state: StepState, isInTrouble: boolean): { type: StatusIndicatorProps.Type; text: string } {

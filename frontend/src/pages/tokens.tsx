@@ -95,13 +95,18 @@ function columns(now: number, onRevoke: (token: Token) => void): TableProps.Colu
     {
       id: "state",
       header: "State",
+      minWidth: 110,
       cell: ({ state }) => {
         const [type, text] = STATE[state] ?? ["info", state];
-        return <StatusIndicator type={type}>{text}</StatusIndicator>;
+        return (
+          <StatusIndicator type={type} wrapText={false}>
+            {text}
+          </StatusIndicator>
+        );
       },
     },
     { id: "scopes", header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
-    { id: "user", header: "Owner", cell: ({ user_email }) => user_email },
+    { id: "user", header: "Made by", cell: ({ user_email }) => user_email },
     { id: "used", header: "Last used", cell: ({ last_used_at }) => <Moment at={last_used_at} now={now} /> },
     {
       id: "expires",

@@ -31,7 +31,7 @@ export function operationColumns(now: number): TableProps.ColumnDefinition<Opera
           "–"
         ),
     },
-    { id: "state", header: "State", cell: (operation) => <State operation={operation} /> },
+    { id: "state", header: "State", minWidth: 130, cell: (operation) => <State operation={operation} /> },
     { id: "actor", header: "Asked by", cell: ({ actor }) => actor },
     { id: "asked", header: "Asked", cell: ({ created_at }) => <Moment at={created_at} now={now} /> },
     {
