@@ -68,14 +68,12 @@ def test_shell_snippets_are_sound(api: ApiClient, active: Cluster, kind: str):
     subprocess.run(["/bin/bash", "-n"], input=snippets(api, active)[kind], text=True, check=True)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 def test_the_node_snippet_is_sound(api: ApiClient, active: Cluster, tmp_path: Path):
     file = tmp_path / "connect.mjs"
     file.write_text(snippets(api, active)["node"])
     subprocess.run([str(shutil.which("node")), "--check", str(file)], check=True)
 
 
-@pytest.mark.skipif(shutil.which("gofmt") is None, reason="Go is not installed")
 def test_the_go_snippet_is_sound_and_formatted(api: ApiClient, active: Cluster, tmp_path: Path):
     file = tmp_path / "main.go"
     file.write_text(snippets(api, active)["go"])
@@ -102,7 +100,6 @@ def test_the_bundle_holds_all_but_the_password(api: ApiClient, active: Cluster):
     assert all(password.encode() not in files.read(name) for name in files.namelist())
 
 
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="Java is not installed")
 def test_java_reads_the_trust_store(api: ApiClient, active: Cluster, tmp_path: Path):
     bundle(api, active).extract("truststore.p12", tmp_path)
     listed = subprocess.run(
