@@ -94,17 +94,18 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         )
         for number in range(3)
     ]
+    for number, cluster in enumerate(clusters):
+        for position, zone in enumerate(cluster.zones):
+            Node.objects.create(
+                cluster=cluster,
+                name=f"{cluster.name}-{zone}-1",
+                zone=zone,
+                position=position,
+                state=NodeState.UP,
+                tokens=[position],
+                address=f"127.{position + 1}.0.{number + 2}",
+            )
     cluster = clusters[0]
-    for position, zone in enumerate(cluster.zones):
-        Node.objects.create(
-            cluster=cluster,
-            name=f"{name}-{zone}-1",
-            zone=zone,
-            position=position,
-            state=NodeState.UP,
-            tokens=[position],
-            address=f"127.1.0.{position + 2}",
-        )
     vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, f"{name} password".encode())
     operation = Operation.objects.create(
         organisation=organisation,
@@ -143,6 +144,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     return token, {
         "organisation_id": organisation.id,
         "cluster_id": cluster.id,
+        "doomed_cluster_id": clusters[1].id,
         "operation_id": operation.id,
         "member_id": member.id,
         "membership_id": member.id,
