@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -148,11 +149,18 @@ def _shell_scripts(root: Path) -> list[str]:
 
 
 def _locks(root: Path) -> str:
-    """Both lock files must pin the same version of what both hold: tests run what is delivered."""
+    """All that pyproject.toml names is pinned, the same in both files: tests run what is delivered."""
     delivered = dict(_PIN.findall((root / "requirements.txt").read_text()))
     tested = dict(_PIN.findall((root / "requirements-dev.txt").read_text()))
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = {re.split(r"[\[<>=~! ]", line, maxsplit=1)[0] for line in wanted}
+    unpinned = [f"{name} is in pyproject.toml but not pinned; run `make lock`" for name in sorted(names - set(tested))]
     return "\n".join(
-        f"{name}: {version} in requirements.txt, {tested.get(name)} in requirements-dev.txt; run `make lock`"
-        for name, version in delivered.items()
-        if tested.get(name) != version
+        unpinned
+        + [
+            f"{name}: {version} in requirements.txt, {tested.get(name)} in requirements-dev.txt; run `make lock`"
+            for name, version in delivered.items()
+            if tested.get(name) != version
+        ]
     )
