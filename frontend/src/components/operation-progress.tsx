@@ -37,7 +37,7 @@ export function OperationSummary({ operation }: { operation: Operation }) {
         }
         additionalInfo={isOpen ? timing(operation, used) : undefined}
         value={Math.round(operation.progress * 100)}
-        status={isOpen ? "in-progress" : operation.state === "succeeded" ? "success" : "error"}
+        status={isOpen ? "in-progress" : operation.state === "failed" ? "error" : "success"}
         resultText={RESULT[operation.state]}
       />
     </SpaceBetween>
