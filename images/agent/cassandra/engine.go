@@ -132,25 +132,37 @@ func (e *Engine) Do(ctx context.Context, kind agent.JobKind, parameters json.Raw
 	if len(parameters) == 0 {
 		parameters = json.RawMessage("{}")
 	}
-	switch kind {
-	case agent.Install:
-		return work(ctx, parameters, report, e.install)
-	case agent.Start:
-		return work(ctx, parameters, report, e.start)
-	case agent.Stop:
-		return work(ctx, parameters, report, e.stop)
-	case agent.Drain:
-		return work(ctx, parameters, report, e.drain)
-	case agent.Secure:
-		return work(ctx, parameters, report, e.secure)
-	case agent.RotatePassword:
-		return work(ctx, parameters, report, e.rotatePassword)
-	case agent.Prove:
-		return work(ctx, parameters, report, e.prove)
-	case agent.DescribeRing:
-		return work(ctx, parameters, report, e.describeRing)
+	do, known := e.jobs()[kind]
+	if !known {
+		return nil, agent.Errorf("unknown-kind", "There is no job of the kind %q.", kind)
 	}
-	return nil, agent.Errorf("unknown-kind", "There is no job of the kind %q.", kind)
+	return do(ctx, parameters, report)
+}
+
+// job runs one kind of job with the parameters given.
+type job func(ctx context.Context, parameters json.RawMessage, report agent.Report) (any, error)
+
+// jobs are all the kinds that Cassandra knows.
+func (e *Engine) jobs() map[agent.JobKind]job {
+	return map[agent.JobKind]job{
+		agent.Install: worker(e.install),
+		agent.Start:   worker(e.start),
+		agent.Stop:    worker(e.stop),
+		agent.Drain:   worker(e.drain),
+
+		agent.Secure:         worker(e.secure),
+		agent.RotatePassword: worker(e.rotatePassword),
+
+		agent.Prove:        worker(e.prove),
+		agent.DescribeRing: worker(e.describeRing),
+	}
+}
+
+// worker makes a job of a function that takes typed parameters.
+func worker[P any, R any](do func(context.Context, P, agent.Report) (R, error)) job {
+	return func(ctx context.Context, parameters json.RawMessage, report agent.Report) (any, error) {
+		return work(ctx, parameters, report, do)
+	}
 }
 
 // work reads the parameters of a job and runs it.
