@@ -16,7 +16,7 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.clusters import authorities, ordering, pki, plans, tokens, vault
-from backend.clusters.models import Cluster, Node, NodeEnrolment
+from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment
 from backend.clusters.ordering import CheckedOrder
 from backend.clusters.queries import cluster_not_found, get_cluster
 from backend.clusters.schemas import ClusterOrder
@@ -29,6 +29,7 @@ from backend.clusters.states import (
     reason_against_revealing,
     reason_against_rotating,
 )
+from backend.core import ids
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
 from backend.operations.models import Operation
@@ -55,7 +56,15 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         Region.objects.select_for_update().get(id=checked.region.id)
         ordering.check_room(checked)
         cluster = _insert(who, checked, ca_certificate=ca.certificate_pem)
-        nodes = _make_nodes(cluster)
+        datacenter = Datacenter.objects.create(
+            cluster=cluster,
+            name=checked.datacenter,
+            region=order.region,
+            zones=order.zones,
+            machine_type=order.machine_type,
+            nodes_per_zone=order.nodes_per_zone,
+        )
+        nodes = _make_nodes(cluster, datacenter)
         vault.keep(cluster.id, SecretPurpose.CLUSTER_CA_KEY, ca.key_pem, certificate=ca.certificate_pem)
         vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, _new_password())
         vault.keep(cluster.id, SecretPurpose.CONTROL_PASSWORD, secrets.token_urlsafe(_CONTROL_PASSWORD_BYTES).encode())
@@ -68,17 +77,17 @@ def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Clu
     order = checked.order
     try:
         with transaction.atomic():
+            cluster_id = ids.new_cluster_id()
             return Cluster.objects.create(
+                id=cluster_id,
                 organisation_id=who.organisation_id,
                 name=order.name,
+                # With the id, because two clusters may have the same name at different times, and nodes refuse to
+                # gossip with a ring of another name.
+                ring_name=f"{order.name} {cluster_id}",
                 engine=order.engine,
                 engine_version=checked.engine_version,
                 provider=order.provider,
-                region=order.region,
-                zones=order.zones,
-                machine_type=order.machine_type,
-                nodes_per_zone=order.nodes_per_zone,
-                datacenter=checked.datacenter,
                 options=order.options.model_dump(),
                 admin_username=ADMIN_USERNAME,
                 ca_certificate=ca_certificate,
@@ -90,20 +99,22 @@ def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Clu
         raise
 
 
-def _make_nodes(cluster: Cluster) -> list[Node]:
+def _make_nodes(cluster: Cluster, datacenter: Datacenter) -> list[Node]:
     """One node of every zone, then the second of every zone ...: the first of each zone is a seed."""
-    allocated = tokens.allocate(racks=len(cluster.zones), nodes_per_rack=cluster.nodes_per_zone)
+    allocated = tokens.allocate(racks=len(datacenter.zones), nodes_per_rack=datacenter.nodes_per_zone)
     nodes = [
         Node(
             cluster=cluster,
+            datacenter=datacenter,
             name=f"{cluster.name}-{zone}-{turn + 1}",
+            machine_type=datacenter.machine_type,
             zone=zone,
-            position=turn * len(cluster.zones) + rack,
+            position=turn * len(datacenter.zones) + rack,
             tokens=allocated[rack][turn],
             is_seed=turn == 0,
         )
-        for turn in range(cluster.nodes_per_zone)
-        for rack, zone in enumerate(cluster.zones)
+        for turn in range(datacenter.nodes_per_zone)
+        for rack, zone in enumerate(datacenter.zones)
     ]
     return Node.objects.bulk_create(nodes)
 
@@ -116,12 +127,17 @@ def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
     busy = open_operation(cluster.id)
     reason = reason_against_deleting(ClusterState(cluster.state), may=True, busy_kind=busy.kind if busy else None)
     _refuse(cluster, busy, reason)
+    if cluster.termination_protection:
+        raise Conflict(
+            "termination_protected",
+            f"The cluster {cluster.name} is protected against termination.",
+            hint="Switch termination protection off first (update_cluster).",
+        )
     Cluster.objects.filter(id=cluster.id).update(state=ClusterState.DELETING)
     nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
     groups = plans.delete_cluster(nodes)
-    operation = _start(
-        who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=groups[0][0].name
-    )
+    first = next(step.name for group in groups for step in group)
+    operation = _start(who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=first)
     _record(who, cluster, "cluster.delete", before={"state": cluster.state})
     return _started(who, cluster.id, operation)
 
@@ -262,6 +278,11 @@ def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_add
         agent_address=agent_address,
         state=Case(When(state=NodeState.PENDING, then=Value(NodeState.STARTING.value)), default=F("state")),
     )
+
+
+def node_configured(node_id: str, *, revision: str) -> None:
+    """The node's agent has this configuration."""
+    Node.objects.filter(~Q(config_revision=revision), id=node_id).update(config_revision=revision)
 
 
 def node_proved(node_id: str, *, host_id: str, engine_version: str) -> None:

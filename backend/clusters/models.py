@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from backend.accounts.models import Organisation
-from backend.clusters.states import ClusterState, NodeState
+from backend.clusters.states import ClusterState, HealingMode, NodeState
 from backend.core import ids
 
 
@@ -15,13 +15,18 @@ class Cluster(models.Model):
     name = models.CharField(max_length=63)
     engine = models.CharField(max_length=32)
     engine_version = models.CharField(max_length=32)
-    provider = models.CharField(max_length=32)
-    region = models.CharField(max_length=64)
-    zones = ArrayField(models.CharField(max_length=64))
-    machine_type = models.CharField(max_length=64)
-    nodes_per_zone = models.PositiveIntegerField()
-    datacenter = models.CharField(max_length=96, help_text="<provider>-<region>")
+    provider = models.CharField(max_length=32, help_text="All data centres of a cluster are at one provider")
+    ring_name = models.CharField(max_length=100, help_text="What the engine calls it; stays when it is renamed")
     options = models.JSONField(default=dict)
+    settings = models.JSONField(
+        default=dict, help_text="Engine settings that differ from the engine's own values, as the catalogue names them"
+    )
+    termination_protection = models.BooleanField(default=False, help_text="While on, it cannot be deleted")
+    healing_mode = models.CharField(max_length=8, default=HealingMode.ACT)
+    healing_grace_seconds = models.PositiveIntegerField(
+        default=300, help_text="Seconds a machine must be dead before its node is replaced"
+    )
+    healing_replacements_per_day = models.PositiveIntegerField(default=3)
     state = models.CharField(max_length=16, default=ClusterState.CREATING)
     admin_username = models.CharField(max_length=63)
     admin_revealed_at = models.DateTimeField(null=True, help_text="When the administrator's password was shown")
@@ -39,6 +44,9 @@ class Cluster(models.Model):
             models.CheckConstraint(
                 condition=models.Q(state__in=[s.value for s in ClusterState]), name="cluster_state_known"
             ),
+            models.CheckConstraint(
+                condition=models.Q(healing_mode__in=[m.value for m in HealingMode]), name="healing_mode_known"
+            ),
         ]
         indexes = [
             models.Index(fields=["organisation", "-id"], condition=models.Q(deleted_at=None), name="cluster_list"),
@@ -48,14 +56,43 @@ class Cluster(models.Model):
         return f"{self.name} {self.id}"
 
 
+class Datacenter(models.Model):
+    """A region in which a cluster has racks: what drivers call a data centre, with its own replication."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_datacenter_id)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="datacenters")
+    name = models.CharField(max_length=96, help_text="<provider>-<region>")
+    region = models.CharField(max_length=64)
+    zones = ArrayField(models.CharField(max_length=64), help_text="Each is a rack and holds one replica of every row")
+    machine_type = models.CharField(max_length=64)
+    nodes_per_zone = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(default=0, help_text="0: the first; never used again")
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "position"], name="datacenter_position_once"),
+            models.UniqueConstraint(
+                fields=["cluster", "name"], condition=models.Q(deleted_at=None), name="datacenter_name_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Node(models.Model):
     """One member of a ring. Its names at the provider and on the wire are derived from its id."""
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_node_id)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="nodes")
-    name = models.CharField(max_length=80, help_text="<cluster name>-<zone>-<n>")
+    datacenter = models.ForeignKey(Datacenter, on_delete=models.PROTECT, related_name="nodes")
+    name = models.CharField(max_length=80, help_text="<cluster name>-<zone>-<n>; never used again in its cluster")
+    machine_type = models.CharField(max_length=64)
     zone = models.CharField(max_length=64, help_text="Also the rack")
-    position = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(help_text="Never used again in its cluster")
     tokens = ArrayField(models.BigIntegerField(), default=list)
     is_seed = models.BooleanField(default=False)
     state = models.CharField(max_length=16, default=NodeState.PENDING)
@@ -67,6 +104,16 @@ class Node(models.Model):
     host_id = models.CharField(max_length=36, blank=True, help_text="The engine's id of the node")
     engine_version = models.CharField(max_length=32, blank=True)
     agent_version = models.CharField(max_length=32, blank=True)
+    replaces_id = models.CharField(max_length=40, blank=True, help_text="Id of the node whose place it takes")
+    stop_wanted = models.BooleanField(default=False, help_text="Someone stopped it: it is not started by itself")
+    # Revisions of the configuration (backend/clusters/actions.py): what the agent was given, what the engine runs with.
+    config_revision = models.CharField(max_length=64, blank=True)
+    running_revision = models.CharField(max_length=64, blank=True)
+    disk_total_bytes = models.BigIntegerField(null=True)
+    disk_free_bytes = models.BigIntegerField(null=True)
+    data_bytes = models.BigIntegerField(null=True, help_text="Live data the engine tells of, in bytes")
+    clock_offset_ms = models.IntegerField(null=True, help_text="Its clock minus the control plane's, milliseconds")
+    engine_certificate_expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True)
 
@@ -79,6 +126,22 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class MaintenanceWindow(models.Model):
+    """When automatic work that can wait may be done. A cluster without one has no preference: always."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_window_id)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="maintenance_windows")
+    weekdays = ArrayField(models.PositiveSmallIntegerField(), help_text="0 Monday to 6 Sunday, on which it begins")
+    starts_at = models.TimeField(help_text="Wall-clock time in the time zone")
+    minutes = models.PositiveIntegerField(help_text="How long, in elapsed minutes")
+    time_zone = models.CharField(max_length=64, help_text="IANA name: Europe/Vienna")
+    excluded_dates = ArrayField(models.DateField(), default=list, help_text="Local dates on which it does not begin")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.starts_at} {self.time_zone} for {self.minutes} min"
 
 
 class NodeEnrolment(models.Model):

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from django.db.models import Count, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from backend.accounts.queries import Identity
@@ -13,7 +14,7 @@ from backend.catalog.models import MachineType
 from backend.catalog.queries import catalog
 from backend.clusters import authorities, vault
 from backend.clusters.authorities import AgentClientMaterial
-from backend.clusters.models import Cluster, Node
+from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.states import (
     SERVING,
     ClusterState,
@@ -38,12 +39,12 @@ _COLUMNS = (
     "engine",
     "engine_version",
     "provider",
-    "region",
-    "zones",
-    "machine_type",
-    "nodes_per_zone",
-    "datacenter",
     "options",
+    "settings",
+    "termination_protection",
+    "healing_mode",
+    "healing_grace_seconds",
+    "healing_replacements_per_day",
     "created_by",
     "created_at",
     "active_at",
@@ -51,12 +52,15 @@ _COLUMNS = (
     "admin_revealed_at",
     "nodes_total",
     "nodes_up",
+    "living_datacenters",
     "current_operation",
 )
 _NODE_COLUMNS = (
     "id",
     "name",
+    "datacenter__name",
     "zone",
+    "machine_type",
     "state",
     "state_reason",
     "address",
@@ -65,6 +69,15 @@ _NODE_COLUMNS = (
     "agent_version",
     "is_seed",
     "observed_at",
+    "replaces_id",
+    "stop_wanted",
+    "config_revision",
+    "running_revision",
+    "disk_total_bytes",
+    "disk_free_bytes",
+    "data_bytes",
+    "clock_offset_ms",
+    "engine_certificate_expires_at",
 )
 
 
@@ -80,6 +93,14 @@ def _nodes_of_row(condition: Q) -> Subquery:
         .values("n")
     )
     return Subquery(counted)
+
+
+def _datacenters_of_row() -> ArraySubquery:
+    about = JSONObject(
+        name="name", region="region", zones="zones", machine_type="machine_type", nodes_per_zone="nodes_per_zone"
+    )
+    living = Datacenter.objects.filter(cluster_id=OuterRef("id"), deleted_at=None).order_by("position")
+    return ArraySubquery(living.values(about=about))
 
 
 def _open_operation_of_row() -> Subquery:
@@ -98,6 +119,7 @@ def _all_rows() -> QuerySet[Cluster, dict[str, Any]]:
     annotated: QuerySet[Cluster, Any] = Cluster.objects.annotate(
         nodes_total=_nodes_of_row(Q()),
         nodes_up=_nodes_of_row(Q(state=NodeState.UP)),
+        living_datacenters=_datacenters_of_row(),
         current_operation=_open_operation_of_row(),
     )
     rows: QuerySet[Cluster, dict[str, Any]] = annotated.values(*_COLUMNS)
@@ -128,7 +150,9 @@ def list_clusters(
     if engine is not None:
         found = found.filter(engine=engine)
     if zone is not None:
-        found = found.filter(zones__contains=[zone])
+        found = found.filter(
+            Exists(Datacenter.objects.filter(cluster_id=OuterRef("id"), deleted_at=None, zones__contains=[zone]))
+        )
     if q:
         found = found.filter(Q(name__icontains=q) | Q(id__startswith=q))
     return page(found, query, lambda row: _cluster(who, row))
@@ -150,6 +174,12 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     revealed = row.pop("admin_revealed_at") is not None
     operation = row["current_operation"]
     kind = operation["kind"] if operation is not None else None
+    row["datacenters"] = row.pop("living_datacenters")
+    row["healing"] = {
+        "mode": row.pop("healing_mode"),
+        "grace_seconds": row.pop("healing_grace_seconds"),
+        "replacements_per_day": row.pop("healing_replacements_per_day"),
+    }
     row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed)
     return row
 
@@ -193,7 +223,9 @@ def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, An
 def _node(row: dict[str, Any]) -> dict[str, Any]:
     for unknown_until_seen in ("host_id", "engine_version", "agent_version"):
         row[unknown_until_seen] = row[unknown_until_seen] or None
-    return row | {"rack": row["zone"]}
+    row["configuration_in_force"] = row.pop("config_revision") == row.pop("running_revision")
+    row["replaces"] = row.pop("replaces_id") or None
+    return row | {"rack": row["zone"], "datacenter": row.pop("datacenter__name")}
 
 
 def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:
@@ -207,7 +239,8 @@ def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:
         "ready": cluster.state in SERVING,
         "contact_points": list(addresses.order_by("position").values_list("address", flat=True)),
         "port": CQL_PORT,
-        "datacenter": cluster.datacenter,
+        # Drivers of the first data centre; those near another one name it themselves.
+        "datacenter": cluster.datacenters.order_by("deleted_at", "position").values_list("name", flat=True)[0],
         "username": cluster.admin_username,
         "tls": True,
         "ca_certificate": cluster.ca_certificate,
@@ -221,7 +254,7 @@ def used_memory_mib() -> dict[str, int]:
     counted = (
         Node.objects.filter(deleted_at=None)
         .order_by()
-        .values_list("cluster__provider", "cluster__region", "cluster__machine_type")
+        .values_list("cluster__provider", "datacenter__region", "machine_type")
         .annotate(n=Count("id"))
     )
     used: dict[str, int] = {}

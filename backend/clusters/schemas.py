@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field, StringConstraints, field_validator
 
-from backend.clusters.states import ClusterState, NodeState
+from backend.clusters.states import ClusterState, HealingMode, NodeState
 from backend.core.schemas import AllowedAction, Line, RequestBody
 from backend.operations.schemas import Operation
 from backend.operations.states import OperationState
@@ -78,6 +78,22 @@ class ClusterOperation(Schema):
     progress: float = Field(description="0 to 1")
 
 
+class Datacenter(Schema):
+    name: str = Field(description="What drivers call the local data centre")
+    region: str
+    zones: list[str] = Field(description="Each is a rack and holds one replica of every row")
+    machine_type: str
+    nodes_per_zone: int
+
+
+class Healing(Schema):
+    """What the control plane does when a node of the cluster is broken."""
+
+    mode: HealingMode = Field(description="act: it mends the node. tell: it only says what it found")
+    grace_seconds: int = Field(description="Seconds a machine must be dead before its node is replaced")
+    replacements_per_day: int = Field(description="At most so many nodes are replaced by itself in 24 hours")
+
+
 class Cluster(Schema):
     id: str
     name: str
@@ -85,14 +101,13 @@ class Cluster(Schema):
     engine: str
     engine_version: str
     provider: str
-    region: str
-    zones: list[str]
-    machine_type: str
-    nodes_per_zone: int
+    datacenters: list[Datacenter] = Field(description="In the order they were added; at least one")
     nodes_total: int
     nodes_up: int
-    datacenter: str = Field(description="What drivers call the local data centre")
     options: ClusterOptions
+    settings: dict[str, Any] = Field(description="Engine settings that differ from the engine's own values")
+    termination_protection: bool
+    healing: Healing
     created_by: str
     created_at: datetime
     active_at: datetime | None = Field(description="When it was first proved to work")
@@ -144,8 +159,10 @@ class OrderCheck(Schema):
 class Node(Schema):
     id: str
     name: str
+    datacenter: str
     zone: str
     rack: str
+    machine_type: str
     state: NodeState
     state_reason: str
     address: str | None
@@ -155,6 +172,14 @@ class Node(Schema):
     is_seed: bool
     tokens_count: int
     observed_at: datetime | None = Field(description="When the state was last looked at")
+    replaces: str | None = Field(description="Id of the node whose place it takes")
+    stop_wanted: bool = Field(description="Someone stopped it; it is not started by itself")
+    configuration_in_force: bool = Field(description="False: the engine runs with an older configuration")
+    disk_total_bytes: int | None
+    disk_free_bytes: int | None
+    data_bytes: int | None = Field(description="Live data of this node, in bytes")
+    clock_offset_ms: int | None = Field(description="Its clock minus the control plane's, in milliseconds")
+    engine_certificate_expires_at: datetime | None
 
 
 class NodePage(Schema):

@@ -14,10 +14,21 @@ class ClusterState(StrEnum):
 class NodeState(StrEnum):
     PENDING = "pending"
     STARTING = "starting"
+    JOINING = "joining"
     UP = "up"
     DOWN = "down"
+    STOPPED = "stopped"
     UNOBSERVED = "unobserved"
+    DATA_LOST = "data_lost"
+    LEAVING = "leaving"
     DELETED = "deleted"
+
+
+class HealingMode(StrEnum):
+    """What the control plane does when a node is broken: mends it, or only tells."""
+
+    ACT = "act"
+    TELL = "tell"
 
 
 class SecretPurpose(StrEnum):

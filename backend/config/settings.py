@@ -24,6 +24,8 @@ INSTALLED_APPS = [
     "backend.catalog",
     "backend.operations",
     "backend.clusters",
+    "backend.changes",
+    "backend.findings",
     "backend.config",
 ]
 

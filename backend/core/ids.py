@@ -44,6 +44,22 @@ def new_cluster_id() -> str:
     return new_id("clu")
 
 
+def new_datacenter_id() -> str:
+    return new_id("dc")
+
+
+def new_window_id() -> str:
+    return new_id("win")
+
+
+def new_finding_id() -> str:
+    return new_id("fnd")
+
+
+def new_allowlist_entry_id() -> str:
+    return new_id("alw")
+
+
 def new_node_id() -> str:
     return new_id("nod")
 

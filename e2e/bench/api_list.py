@@ -132,7 +132,7 @@ def _tenant(name: str) -> Tenant:
 
 def _clusters(tenant: Tenant, count: int) -> None:
     """Three nodes each; every tenth has an operation that runs, as has a busy installation."""
-    from backend.clusters.models import Cluster, Node
+    from backend.clusters.models import Cluster, Datacenter, Node
     from backend.clusters.states import ClusterState, NodeState
     from backend.operations.models import Operation
     from backend.operations.states import OperationState
@@ -147,11 +147,7 @@ def _clusters(tenant: Tenant, count: int) -> None:
                 engine="cassandra",
                 engine_version="5.0.5",
                 provider="local",
-                region="local-1",
-                zones=zones,
-                machine_type="local.small",
-                nodes_per_zone=1,
-                datacenter="local-local-1",
+                ring_name=f"orders-{number:05}",
                 options={"tags": {"team": "orders"}},
                 state=ClusterState.CREATING if number % 10 == 0 else ClusterState.ACTIVE,
                 admin_username="admin",
@@ -161,9 +157,28 @@ def _clusters(tenant: Tenant, count: int) -> None:
             for number in range(first, min(first + 1000, count))
         ]
         Cluster.objects.bulk_create(made)
-        Node.objects.bulk_create(
-            Node(cluster=cluster, name=f"{cluster.name}-{zone}-1", zone=zone, position=position, state=NodeState.UP)
+        datacenters = Datacenter.objects.bulk_create(
+            Datacenter(
+                cluster=cluster,
+                name="local-local-1",
+                region="local-1",
+                zones=zones,
+                machine_type="local.small",
+                nodes_per_zone=1,
+            )
             for cluster in made
+        )
+        Node.objects.bulk_create(
+            Node(
+                cluster=datacenter.cluster,
+                datacenter=datacenter,
+                name=f"{datacenter.cluster.name}-{zone}-1",
+                machine_type="local.small",
+                zone=zone,
+                position=position,
+                state=NodeState.UP,
+            )
+            for datacenter in datacenters
             for position, zone in enumerate(zones)
         )
         Operation.objects.bulk_create(

@@ -20,12 +20,17 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 _STATEMENT = """
-SELECT c.id, c.name, c.state, c.engine, c.engine_version, c.provider, c.region, c.zones, c.machine_type,
-       c.nodes_per_zone, c.datacenter, c.options, c.created_by, c.created_at, c.active_at,
+SELECT c.id, c.name, c.state, c.engine, c.engine_version, c.provider, c.options, c.settings,
+       c.termination_protection, c.healing_mode, c.healing_grace_seconds, c.healing_replacements_per_day,
+       c.created_by, c.created_at, c.active_at,
        c.deleted_at, c.admin_revealed_at,
        (SELECT count(*) FROM clusters_node n WHERE n.cluster_id = c.id AND n.deleted_at IS NULL) AS nodes_total,
        (SELECT count(*) FROM clusters_node n
          WHERE n.cluster_id = c.id AND n.deleted_at IS NULL AND n.state = 'up') AS nodes_up,
+       (SELECT json_agg(json_build_object('name', d.name, 'region', d.region, 'zones', d.zones,
+                                          'machine_type', d.machine_type, 'nodes_per_zone', d.nodes_per_zone)
+                        ORDER BY d.position)
+          FROM clusters_datacenter d WHERE d.cluster_id = c.id AND d.deleted_at IS NULL) AS datacenters,
        o.id AS operation_id, o.kind AS operation_kind, o.state AS operation_state, o.progress AS operation_progress
   FROM clusters_cluster c
   LEFT JOIN LATERAL (SELECT id, kind, state, progress FROM operations_operation

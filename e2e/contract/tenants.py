@@ -46,7 +46,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
     from backend.clusters import pki, vault
-    from backend.clusters.models import Cluster, Node
+    from backend.clusters.models import Cluster, Datacenter, Node
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
     from backend.operations.models import Operation, OperationStep
     from backend.operations.states import OperationState, StepState
@@ -80,11 +80,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
             engine="cassandra",
             engine_version="5.0.5",
             provider="local",
-            region="local-1",
-            zones=["local-1a", "local-1b", "local-1c"],
-            machine_type="local.small",
-            nodes_per_zone=1,
-            datacenter="local-local-1",
+            ring_name=f"{name}-{number}",
             state=ClusterState.ACTIVE,
             options={"tags": {"team": name}},
             admin_username=f"{name}-admin",
@@ -95,9 +91,19 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         for number in range(3)
     ]
     for number, cluster in enumerate(clusters):
-        for position, zone in enumerate(cluster.zones):
+        datacenter = Datacenter.objects.create(
+            cluster=cluster,
+            name="local-local-1",
+            region="local-1",
+            zones=["local-1a", "local-1b", "local-1c"],
+            machine_type="local.small",
+            nodes_per_zone=1,
+        )
+        for position, zone in enumerate(datacenter.zones):
             Node.objects.create(
                 cluster=cluster,
+                datacenter=datacenter,
+                machine_type=datacenter.machine_type,
                 name=f"{cluster.name}-{zone}-1",
                 zone=zone,
                 position=position,

@@ -3,6 +3,8 @@
 An engine takes and returns frozen dataclasses; it imports neither Django nor Celery nor providers nor the agent client.
 """
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -34,6 +36,22 @@ class RingMember:
     rack: str
     tokens: tuple[int, ...]
     is_seed: bool
+    heap_mib: int
+
+
+class Entry(StrEnum):
+    """How a node comes to be a member of its ring."""
+
+    # Of an empty ring, side by side with all others.
+    FIRST = "first"
+    # Of a ring that holds data: takes over its ranges from those that hold them.
+    JOIN = "join"
+    # Of a new data centre of a ring that holds data: joins without data and is rebuilt afterwards.
+    JOIN_EMPTY = "join-empty"
+    # Takes the place of a dead member, whose machine is gone, and has its tokens.
+    REPLACE = "replace"
+    # It is one already.
+    MEMBER = "member"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +59,9 @@ class Ring:
     """Everything that goes into the configuration of the nodes of one cluster."""
 
     cluster_id: str
-    cluster_name: str
-    datacenter: str
+    # What the nodes know the ring by; it never changes, whatever the cluster is called later.
+    name: str
     members: tuple[RingMember, ...]
-    heap_mib: int
     version: str
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -56,6 +73,8 @@ class NodeConfig:
     engine: str
     version: str
     document: dict[str, Any]
+    # Changes when the running engine must be told or started anew to have what the document says.
+    revision: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +95,13 @@ class PeerView:
     schema_version: str
     rack: str
     up: bool
+    # Of the tokens that the node believes the peer to own; empty: not known. See `tokens_digest`.
+    tokens_digest: str = ""
+
+
+def tokens_digest(tokens: Iterable[int]) -> str:
+    """The first 16 hexadecimal digits of SHA-256 over the sorted tokens joined with commas, as agents tell it."""
+    return hashlib.sha256(",".join(str(token) for token in sorted(tokens)).encode()).hexdigest()[:16]
 
 
 class Engine(Protocol):
@@ -84,8 +110,13 @@ class Engine(Protocol):
     cql_port: int
     capabilities: frozenset[Capability]
 
-    def node_config(self, ring: Ring, member: RingMember) -> NodeConfig:
-        """The whole configuration of one node for the first start of an empty ring. InvalidOption, ValueError."""
+    def node_config(
+        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+    ) -> NodeConfig:
+        """The whole configuration of one node. InvalidOption, ValueError.
+
+        `ring` holds it and all living members; for REPLACE not the dead one, whose address is `replaces_address`.
+        """
         ...
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:

@@ -22,15 +22,14 @@ def three_zone_ring(version: str, *, nodes_per_zone: int = 1) -> Ring:
             rack=ZONES[index % 3],
             tokens=tuple(index * 1000 + step - 9_000_000_000_000_000_000 for step in range(4)),
             is_seed=index < 3,
+            heap_mib=512,
         )
         for index in range(3 * nodes_per_zone)
     )
     return Ring(
         cluster_id="clu_1",
-        cluster_name="demo",
-        datacenter="test-region-1",
+        name="demo clu_1",
         members=members,
-        heap_mib=512,
         version=version,
     )
 

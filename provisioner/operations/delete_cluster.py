@@ -18,15 +18,18 @@ class StillThere(Exception):
 def check_nothing_left(context: StepContext) -> Outcome:
     cluster = cluster_of(context)
     provider = provider_of(cluster)
+    datacenters = list(cluster.datacenters.filter(deleted_at=None))
     machines = [
         machine.name
-        for machine in provider.list_machines(region=cluster.region)
+        for datacenter in datacenters
+        for machine in provider.list_machines(region=datacenter.region)
         if machine.tags.get("ringmaster-cluster") == cluster.id
     ]
     networks = [
         network.name
-        for network in provider.list_networks(region=cluster.region)
-        if network.name == names.network(cluster)
+        for datacenter in datacenters
+        for network in provider.list_networks(region=datacenter.region)
+        if network.name == names.network(datacenter)
     ]
     if machines or networks:
         raise StillThere(f"the provider still lists {', '.join(machines + networks)}")

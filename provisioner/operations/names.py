@@ -1,6 +1,6 @@
 """Names at the provider and on the agents, derived from ids: a call after a crash finds what the one before made."""
 
-from backend.clusters.models import Cluster, Node
+from backend.clusters.models import Cluster, Datacenter, Node
 from backend.operations.models import Operation
 
 
@@ -8,8 +8,10 @@ def _dns(identifier: str) -> str:
     return identifier.replace("_", "-")
 
 
-def network(cluster: Cluster) -> str:
-    return f"rm-{_dns(cluster.id)}"
+def network(datacenter: Datacenter) -> str:
+    """One network per data centre."""
+    name = f"rm-{_dns(datacenter.cluster_id)}"
+    return f"{name}-{datacenter.position + 1}" if datacenter.position else name
 
 
 def machine(node: Node) -> str:

@@ -1,6 +1,7 @@
 """What the steps of several kinds share: the cluster and node of a step, and the way to a node that may have died."""
 
-from backend.clusters.models import Cluster, Node
+from backend.catalog.models import MachineType
+from backend.clusters.models import Cluster, Datacenter, Node
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.engines.base import Ring, RingMember
 from provisioner.operations import names
@@ -17,7 +18,13 @@ def cluster_of(context: StepContext) -> Cluster:
 
 
 def node_of(context: StepContext) -> Node:
-    return Node.objects.select_related("cluster").get(id=context.step.target)
+    return Node.objects.select_related("cluster", "datacenter").get(id=context.step.target)
+
+
+def datacenter_of(context: StepContext) -> Datacenter:
+    """The one that the step is about; the cluster's first if the step names none (also when it was removed)."""
+    every = Datacenter.objects.filter(cluster_id=context.operation.cluster_id)
+    return every.get(id=context.step.target) if context.step.target else every.order_by("position")[0]
 
 
 def provider_of(cluster: Cluster) -> Provider:
@@ -25,7 +32,7 @@ def provider_of(cluster: Cluster) -> Provider:
 
 
 def live_nodes(cluster: Cluster) -> list[Node]:
-    return list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+    return list(cluster.nodes.filter(deleted_at=None).select_related("cluster", "datacenter").order_by("position"))
 
 
 def run_job(node: Node, name: str, kind: str, parameters: dict[str, object]) -> Job | Wait:
@@ -60,7 +67,7 @@ class JobFailed(Exception):
 def revive(node: Node) -> Wait:
     """The agent does not answer: start the machine if it is off, else give it time to come back."""
     provider = provider_of(node.cluster)
-    region = node.cluster.region
+    region = node.datacenter.region
     machine = provider.find_machine(region=region, name=names.machine(node))
     if machine is not None and machine.state is MachineState.STOPPED:
         provider.start_machine(region=region, name=names.machine(node))
@@ -72,26 +79,33 @@ def done_or_wait(result: Job | Wait, message: str) -> Outcome:
     return result if isinstance(result, Wait) else Done(message)
 
 
-def ring_of(cluster: Cluster, nodes: list[Node], heap_mib: int) -> Ring:
+def ring_of(cluster: Cluster, nodes: list[Node], *, version: str = "") -> Ring:
+    """The ring of these nodes. `version`: of the engine; left out, the one the cluster has."""
+    heap_mib = {
+        (provider, name): heap
+        for provider, name, heap in MachineType.objects.filter(provider_id=cluster.provider).values_list(
+            "provider_id", "name", "heap_mib"
+        )
+    }
     return Ring(
         cluster_id=cluster.id,
-        cluster_name=cluster.name,
-        datacenter=cluster.datacenter,
-        members=tuple(member_of(cluster, node) for node in nodes),
-        heap_mib=heap_mib,
-        version=cluster.engine_version,
+        name=cluster.ring_name,
+        members=tuple(member_of(node, heap_mib[cluster.provider, node.machine_type]) for node in nodes),
+        version=version or cluster.engine_version,
+        options=dict(cluster.settings),
     )
 
 
-def member_of(cluster: Cluster, node: Node) -> RingMember:
+def member_of(node: Node, heap_mib: int) -> RingMember:
     if node.address is None:
         raise LookupError(f"{node.name} has no address yet")
     return RingMember(
         node_id=node.id,
         name=node.name,
         address=node.address,
-        datacenter=cluster.datacenter,
+        datacenter=node.datacenter.name,
         rack=node.zone,
+        heap_mib=heap_mib,
         tokens=tuple(node.tokens),
         is_seed=node.is_seed,
     )

@@ -20,7 +20,7 @@ def test_it_answers_with_the_cluster_and_the_operation_that_makes_it(api: ApiCli
     cluster, operation = answer.json()["cluster"], answer.json()["operation"]
     assert cluster["state"] == "creating"
     assert cluster["engine_version"] == queries.get_catalog()["engines"][0]["versions"][0]["version"]
-    assert cluster["datacenter"] == "local-local-1"
+    assert [datacenter["name"] for datacenter in cluster["datacenters"]] == ["local-local-1"]
     assert (cluster["nodes_total"], cluster["nodes_up"]) == (6, 0)
     assert cluster["options"] == {"tags": {"team": "Checkout"}}
     assert cluster["created_by"].startswith("owner@acme.example")

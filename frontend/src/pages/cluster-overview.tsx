@@ -61,10 +61,15 @@ function Facts({ cluster }: { cluster: Cluster }) {
         columns={4}
         items={[
           { label: "Engine", value: `${cluster.engine} ${cluster.engine_version}` },
-          { label: "Provider and region", value: `${cluster.provider} / ${cluster.region}` },
-          { label: "Zones", value: cluster.zones.join(", ") },
-          { label: "Data centre", value: cluster.datacenter },
-          { label: "Machine type", value: cluster.machine_type },
+          { label: "Provider", value: cluster.provider },
+          {
+            label: "Data centres",
+            value: cluster.datacenters.map(({ name, zones }) => `${name}: ${zones.join(", ")}`).join("; "),
+          },
+          {
+            label: "Machine type",
+            value: [...new Set(cluster.datacenters.map(({ machine_type }) => machine_type))].join(", "),
+          },
           { label: "Nodes up", value: `${cluster.nodes_up} of ${cluster.nodes_total}` },
           { label: "Ordered", value: <Moment at={cluster.created_at} /> },
           { label: "Active since", value: <Moment at={cluster.active_at} /> },
@@ -93,7 +98,7 @@ function Nodes({ cluster }: { cluster: Cluster }) {
         }
         return (
           <SpaceBetween size="l">
-            {cluster.zones.map((zone) => (
+            {cluster.datacenters.flatMap(({ zones }) => zones).map((zone) => (
               <ZoneNodes key={zone} zone={zone} nodes={items.filter((node) => node.zone === zone)} />
             ))}
           </SpaceBetween>

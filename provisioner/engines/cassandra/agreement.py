@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from provisioner.engines.base import NodeView, PeerView, Ring, RingMember
+from provisioner.engines.base import NodeView, PeerView, Ring, RingMember, tokens_digest
 
 
 def ring_disagreement(ring: Ring, views: list[NodeView]) -> str:
@@ -66,4 +66,6 @@ def _peer_difference(peer: PeerView | None, other: RingMember, view: NodeView) -
         return f"in rack {peer.rack} instead of {other.rack}"
     if peer.schema_version != view.schema_version:
         return "with another schema"
+    if peer.tokens_digest and peer.tokens_digest != tokens_digest(view.tokens):
+        return "with other tokens than it has"
     return ""

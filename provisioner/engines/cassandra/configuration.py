@@ -1,8 +1,10 @@
 """The document that a Cassandra node is configured with (PUT /v1/config in docs/agent-api.md)."""
 
+import hashlib
+import json
 from typing import Any
 
-from provisioner.engines.base import Ring, RingMember
+from provisioner.engines.base import Entry, Ring, RingMember
 from provisioner.engines.cassandra.options import parse_options
 
 # Up to this heap a node is one of several on a small computer: a collector and a compiler that start cheaply suit it.
@@ -20,34 +22,64 @@ FIRST_BOOT = {
     "superuser_setup_delay_ms": 0,
 }
 
+# A node that joins a ring with data is held back by its agent until it knows what the living members know; that is
+# what the ring delay is for, so it may be short. A replacement cannot be held back: its delays are what gossip needs
+# on a busy machine, and its data is checked before it counts.
+_JOIN = {"gossip_settle_polls": 0, "ring_delay_ms": 2000, "superuser_setup_delay_ms": 0}
+_REPLACE = {"gossip_settle_polls": 0, "ring_delay_ms": 5000, "broadcast_interval_ms": 3000}
 
-def document(ring: Ring, member: RingMember) -> dict[str, Any]:
+
+def document(
+    ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+) -> dict[str, Any]:
     """InvalidOption; ValueError when the ring is not one that could start."""
     _check(ring, member)
+    written = _written(ring, member)
+    # Seeds are taken over by a running engine, and the replication is that of keyspaces made at the first start.
+    lasting = {name: value for name, value in written.items() if name not in ("seeds", "system_auth_replication")}
+    digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
+    return written | {"revision": digest[:32], "first_boot": _first_boot(ring, member, entry, replaces_address)}
+
+
+def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces_address: str) -> dict[str, Any]:
+    others = [other.address for other in ring.members if other.node_id != member.node_id]
+    match entry:
+        case Entry.FIRST:
+            return dict(FIRST_BOOT)
+        case Entry.JOIN:
+            return _JOIN | {"auto_bootstrap": True, "join": {"members": others}}
+        case Entry.JOIN_EMPTY:
+            return _JOIN | {"auto_bootstrap": False, "join": {"members": others}}
+        case Entry.REPLACE:
+            if not replaces_address:
+                raise ValueError(f"{member.name} is to replace a node, but it is not said where that one was")
+            return _REPLACE | {"replace_address": replaces_address}
+        case Entry.MEMBER:
+            return {}
+
+
+def _written(ring: Ring, member: RingMember) -> dict[str, Any]:
     return {
         "engine": "cassandra",
         "version": ring.version,
-        # With the id, because two clusters may have the same name at different times, and nodes refuse to gossip with
-        # a ring of another name.
-        "cluster_name": f"{ring.cluster_name} {ring.cluster_id}"[:_LONGEST_NAME],
-        "datacenter": ring.datacenter,
+        "cluster_name": ring.name[:_LONGEST_NAME],
+        "datacenter": member.datacenter,
         "rack": member.rack,
         "address": member.address,
         "seeds": [other.address for other in ring.members if other.is_seed],
         "initial_tokens": list(member.tokens),
-        "heap_mib": ring.heap_mib,
+        "heap_mib": member.heap_mib,
         "system_auth_replication": len(ring.members),
-        "first_boot": dict(FIRST_BOOT),
-        "jvm": {"profile": "small" if ring.heap_mib <= SMALL_HEAP_MIB else "standard"},
+        "jvm": {"profile": "small" if member.heap_mib <= SMALL_HEAP_MIB else "standard"},
         "settings": parse_options(ring.options).settings(),
     }
 
 
 def _check(ring: Ring, member: RingMember) -> None:
     if member not in ring.members:
-        raise ValueError(f"{member.name} is not a member of {ring.cluster_name}")
+        raise ValueError(f"{member.name} is not a member of {ring.name}")
     if not any(other.is_seed for other in ring.members):
-        raise ValueError(f"{ring.cluster_name} has no seed")
+        raise ValueError(f"{ring.name} has no seed")
     owners: dict[int, str] = {}
     for other in ring.members:
         if not other.tokens:

@@ -1,6 +1,6 @@
 """Apache Cassandra 5.0, behind the interface that every engine has."""
 
-from provisioner.engines.base import Capability, NodeConfig, NodeView, Ring, RingMember
+from provisioner.engines.base import Capability, Entry, NodeConfig, NodeView, Ring, RingMember
 from provisioner.engines.cassandra import agreement, configuration
 
 
@@ -11,8 +11,11 @@ class CassandraEngine:
     # Pre-tokened nodes of an empty ring may start side by side. Joins to a ring with data go one after another.
     capabilities = frozenset({Capability.PARALLEL_FIRST_START})
 
-    def node_config(self, ring: Ring, member: RingMember) -> NodeConfig:
-        return NodeConfig(engine=self.name, version=ring.version, document=configuration.document(ring, member))
+    def node_config(
+        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+    ) -> NodeConfig:
+        document = configuration.document(ring, member, entry, replaces_address=replaces_address)
+        return NodeConfig(engine=self.name, version=ring.version, document=document, revision=str(document["revision"]))
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:
         return agreement.ring_disagreement(ring, views)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from provisioner.engines.base import Capability, Engine, InvalidOption
+from provisioner.engines.base import Capability, Engine, Entry, InvalidOption
 from provisioner.engines.cassandra.engine import CassandraEngine
 from provisioner.engines.cassandra.options import CassandraOptions, parse_options
 from provisioner.engines.conformance import EngineConformance, agreeing_views, three_zone_ring
@@ -50,6 +50,7 @@ def test_it_writes_the_document_the_agent_takes() -> None:
         },
         "jvm": {"profile": "small"},
         "settings": {},
+        "revision": CassandraEngine().node_config(ring, ring.members[1], Entry.MEMBER).revision,
     }
 
 
@@ -61,7 +62,8 @@ def test_it_names_seeds_only_as_seeds_and_replicates_roles_to_every_node() -> No
 
 
 def test_it_gives_large_heaps_the_standard_machine() -> None:
-    ring = replace(three_zone_ring("5.0.5"), heap_mib=8192)
+    small = three_zone_ring("5.0.5")
+    ring = replace(small, members=tuple(replace(member, heap_mib=8192) for member in small.members))
     assert CassandraEngine().node_config(ring, ring.members[0]).document["jvm"] == {"profile": "standard"}
 
 

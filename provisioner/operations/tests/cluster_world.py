@@ -52,7 +52,7 @@ class ClusterWorld:
                 (machine.zone, str(machine.state)) for machine in self.provider.list_machines(region="fake-1")
             ),
             "networks": len(self.provider.list_networks(region="fake-1")),
-            "roles": sorted(self.agents.roles(f"{cluster.name} {cluster.id}")),
+            "roles": sorted(self.agents.roles(cluster.ring_name)),
             "secrets": sorted(Secret.objects.filter(owner=cluster.id).values_list("purpose", flat=True)),
             "enrolments": NodeEnrolment.objects.filter(node__cluster=cluster).count(),
         }

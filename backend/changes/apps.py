@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class ChangesConfig(AppConfig):
+    name = "backend.changes"

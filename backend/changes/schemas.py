@@ -1,0 +1,172 @@
+"""What may be changed of a cluster, and the plan of a change, on the wire."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+from backend.clusters.schemas import NODES_PER_ZONE_LIMIT, ZONES_LIMIT, Cluster, Word
+from backend.core.schemas import RequestBody
+from backend.operations.schemas import Operation
+
+Name = Annotated[str, Field(min_length=1, max_length=96, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+NodeId = Annotated[str, Field(max_length=40, pattern=r"^nod_[0-9a-z]+$")]
+
+
+class Scale(RequestBody):
+    """More or fewer nodes. Racks stay even: the number is per zone."""
+
+    kind: Literal["scale"]
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
+    datacenter: Name | None = Field(None, description="null: the only one; must be named when there are several")
+
+
+class ReplaceNode(RequestBody):
+    """A new machine takes the node's place. A living node serves until the new one has all its data."""
+
+    kind: Literal["replace_node"]
+    node_id: NodeId
+
+
+class RestartNode(RequestBody):
+    kind: Literal["restart_node"]
+    node_id: NodeId
+
+
+class StopNode(RequestBody):
+    """The engine of one node is drained and stopped, and stays so until it is started."""
+
+    kind: Literal["stop_node"]
+    node_id: NodeId
+
+
+class StartNode(RequestBody):
+    kind: Literal["start_node"]
+    node_id: NodeId
+
+
+class RollingRestart(RequestBody):
+    """Every node is drained and started anew, rack by rack, one at a time."""
+
+    kind: Literal["rolling_restart"]
+
+
+class Upgrade(RequestBody):
+    """Another version of the engine: first one node, then the others rack by rack."""
+
+    kind: Literal["upgrade"]
+    engine_version: Word
+
+
+class ChangeMachineType(RequestBody):
+    """Every node of a data centre moves to a machine of another type, one after another."""
+
+    kind: Literal["machine_type"]
+    machine_type: Word
+    datacenter: Name | None = Field(None, description="null: the only one; must be named when there are several")
+
+
+class ChangeSettings(RequestBody):
+    """The engine settings that are to differ from the engine's own values, in the place of those before."""
+
+    kind: Literal["settings"]
+    settings: dict[str, Any] = Field(max_length=100, description="By name, as get_catalog lists them")
+
+
+class AddDatacenter(RequestBody):
+    """A second region: its nodes join, the named keyspaces are replicated there, and it is filled from the first."""
+
+    kind: Literal["add_datacenter"]
+    region: Word
+    zones: list[Word] = Field(min_length=1, max_length=ZONES_LIMIT)
+    machine_type: Word
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
+    keyspaces: list[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,47}$")]] | None = Field(
+        None, max_length=1000, description="To be replicated there as well; null: all of the users' keyspaces"
+    )
+
+
+class RemoveDatacenter(RequestBody):
+    """A data centre is taken out: nothing is replicated there any more, its nodes leave, its machines are deleted."""
+
+    kind: Literal["remove_datacenter"]
+    datacenter: Name
+
+
+class RotateCertificates(RequestBody):
+    """Every node gets a new TLS certificate of the cluster's authority, without a restart."""
+
+    kind: Literal["rotate_certificates"]
+
+
+Change = Annotated[
+    Scale
+    | ReplaceNode
+    | RestartNode
+    | StopNode
+    | StartNode
+    | RollingRestart
+    | Upgrade
+    | ChangeMachineType
+    | ChangeSettings
+    | AddDatacenter
+    | RemoveDatacenter
+    | RotateCertificates,
+    Field(discriminator="kind"),
+]
+
+
+class DesiredState(RequestBody):
+    """What a cluster should be. What is left out stays as it is; several differences become several changes."""
+
+    kind: Literal["desired_state"]
+    nodes_per_zone: int | None = Field(None, ge=1, le=NODES_PER_ZONE_LIMIT)
+    machine_type: Word | None = None
+    engine_version: Word | None = None
+    settings: dict[str, Any] | None = Field(None, max_length=100)
+
+
+class Mode(StrEnum):
+    """How a change is made."""
+
+    NOTHING = "nothing"
+    IN_PLACE = "in_place"
+    ROLLING = "rolling"
+    MEMBERSHIP = "membership"
+    NOT_POSSIBLE = "not_possible"
+
+
+class PlannedWork(Schema):
+    title: str = Field(description="What is done: Drain, Start the engine ...")
+    nodes: list[str] = Field(description="Names of the nodes it is done on, in order; empty: on the cluster")
+
+
+class PlannedChange(Schema):
+    kind: str
+    title: str
+    mode: Mode
+    reason: str | None = Field(description="Why it is not possible now, with the arithmetic; null when it is")
+    hint: str | None = Field(description="What to do about it")
+    steps: list[PlannedWork]
+    steps_total: int
+    nodes_touched: list[str] = Field(description="Names of the nodes that are added, removed, restarted or changed")
+    expected_seconds: int
+    cost_per_month_micros: int = Field(
+        description="Change of the cost per month in millionths of the currency unit; 0 where there are no prices"
+    )
+    impact: list[str] = Field(description="What the application will notice, a sentence each")
+    warnings: list[str]
+    cancellable: str = Field(description="Until when it can be cancelled, a sentence")
+
+
+class Plan(Schema):
+    possible: bool
+    changes: list[PlannedChange] = Field(description="In the order they would be carried out; empty: nothing to do")
+    expected_seconds: int
+    cost_per_month_micros: int
+
+
+class ChangeStarted(Schema):
+    cluster: Cluster
+    operation: Operation

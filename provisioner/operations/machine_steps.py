@@ -1,0 +1,152 @@
+"""Machines, agents and configurations: what every kind that brings up a node does first."""
+
+import json
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from backend.catalog.models import MachineType
+from backend.clusters import actions, authorities, enrolment
+from backend.clusters.models import Cluster, Node
+from provisioner.agent.base import AgentUnreachable
+from provisioner.engines.base import Entry
+from provisioner.operations import names
+from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.node_steps import (
+    cluster_of,
+    datacenter_of,
+    done_or_wait,
+    live_nodes,
+    node_of,
+    provider_of,
+    revive,
+    ring_of,
+    run_job,
+)
+from provisioner.operations.surroundings import surroundings
+from provisioner.providers.base import ImageState, MachineSpec, MachineState, NetworkSpec
+
+
+def find_image(context: StepContext) -> Outcome:
+    """Of the version in the operation's parameters, else of the cluster's."""
+    cluster = cluster_of(context)
+    image = provider_of(cluster).find_image(
+        region=datacenter_of(context).region,
+        engine=cluster.engine,
+        version=context.operation.parameters.get("engine_version") or cluster.engine_version,
+    )
+    if image.state is ImageState.BUILDING:
+        return Wait(1, image.message or "the machine image to be built", image.progress)
+    return Done(output={"image": image.id})
+
+
+def ensure_network(context: StepContext) -> Outcome:
+    cluster, datacenter = cluster_of(context), datacenter_of(context)
+    provider_of(cluster).ensure_network(
+        NetworkSpec(
+            name=names.network(datacenter),
+            region=datacenter.region,
+            zones=tuple(datacenter.zones),
+            tags=names.tags(cluster),
+        )
+    )
+    return Done()
+
+
+def ensure_machine(context: StepContext) -> Outcome:
+    node = node_of(context)
+    cluster = node.cluster
+    provider = provider_of(cluster)
+    name = names.machine(node)
+    machine = provider.find_machine(region=node.datacenter.region, name=name)
+    if machine is None:
+        machine = provider.ensure_machine(_machine_spec(context, cluster, node))
+    elif machine.state is MachineState.STOPPED:
+        provider.start_machine(region=node.datacenter.region, name=name)
+    if machine.state is not MachineState.RUNNING:
+        return Wait(0.2, f"{node.name}: its machine to start")
+    actions.node_machine_ready(
+        node.id, machine_id=machine.id, address=machine.address, agent_address=machine.agent_address
+    )
+    return Done(machine.address)
+
+
+def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> MachineSpec:
+    machine_type = MachineType.objects.get(provider_id=cluster.provider, name=node.machine_type)
+    user_data = {
+        "node_id": node.id,
+        "cluster_id": cluster.id,
+        "enrol_url": settings.ENV.ringmaster_enrol_url,
+        "ca_pem": authorities.agent_client_material().ca_pem,
+        "token": enrolment.issue(node),
+    }
+    return MachineSpec(
+        name=names.machine(node),
+        network=names.network(node.datacenter),
+        region=node.datacenter.region,
+        zone=node.zone,
+        machine_type=node.machine_type,
+        memory_mib=machine_type.memory_mib,
+        image=image_of(context),
+        user_data=json.dumps(user_data),
+        tags=names.tags(cluster) | {"ringmaster-node": node.id},
+    )
+
+
+def image_of(context: StepContext) -> str:
+    """The image that find_image found, whichever data centre it was about."""
+    for step in context.plan:
+        if step.name == "find_image" and step.output:
+            return str(step.output["image"])
+    raise LookupError("find_image has not been done")
+
+
+def reach_agent(context: StepContext) -> Outcome:
+    """The agent serves only once it has its certificates, so an answer proves the enrolment too."""
+    node = node_of(context)
+    try:
+        status = surroundings().agent(node).status()
+    except AgentUnreachable:
+        return revive(node)
+    return Done(f"agent {status.agent_version}")
+
+
+def install_engine(context: StepContext) -> Outcome:
+    """The version in the operation's parameters, else the cluster's."""
+    cluster = node_of(context).cluster
+    version = context.operation.parameters.get("engine_version") or cluster.engine_version
+    job = run_job(
+        node_of(context),
+        names.job(context.operation, "install"),
+        "install",
+        {"engine": cluster.engine, "version": version},
+    )
+    return done_or_wait(job, f"{cluster.engine} {version}")
+
+
+def put_config(
+    node: Node, ring_nodes: Sequence[Node], entry: Entry, *, replaces_address: str = "", version: str = ""
+) -> Wait | None:
+    """Give a node its configuration as a member of the ring of these nodes; what to wait for if it does not answer."""
+    cluster = node.cluster
+    ring = ring_of(cluster, list(ring_nodes), version=version)
+    member = next(member for member in ring.members if member.node_id == node.id)
+    config = surroundings().engine(cluster.engine).node_config(ring, member, entry, replaces_address=replaces_address)
+    try:
+        surroundings().agent(node).put_config(config.document)
+    except AgentUnreachable:
+        return revive(node)
+    actions.node_configured(node.id, revision=config.revision)
+    return None
+
+
+def configure_first(context: StepContext) -> Outcome:
+    """A node of an empty ring: all start side by side."""
+    node = node_of(context)
+    return put_config(node, live_nodes(node.cluster), Entry.FIRST) or Done()
+
+
+def start_engine(context: StepContext) -> Outcome:
+    return done_or_wait(
+        run_job(node_of(context), names.job(context.operation, "start"), "start", {}), "accepts CQL over TLS"
+    )
