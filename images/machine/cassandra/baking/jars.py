@@ -34,14 +34,21 @@ def difference(folder: Path, lock: dict[str, str]) -> str:
     if unknown := sorted(found - lock.keys()):
         return f"{unknown[0]} is not in the lock file"
     for name, wanted in sorted(lock.items()):
-        with (folder / name).open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != wanted:
-                return f"{name} has another checksum than the lock file says"
+        if _digest(folder / name) != wanted:
+            return f"{name} has another checksum than the lock file says"
     return ""
 
 
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def fetch(*, pom: Path, version: str, lock: dict[str, str], target: Path) -> None:
-    """Put the jars into `target`, which must not exist yet: whole and verified, or not there at all. BakeError."""
+    """Put the jars into `target`, whole and verified, or nothing. BakeError.
+
+    Where `target` exists, jars that differ are replaced and missing ones added; others stay, for engines that run.
+    """
     if shutil.which("mvn") is None:
         raise BakeError("The Maven client `mvn` is missing (package maven).")
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent.parent) as scratch:
@@ -53,5 +60,8 @@ def fetch(*, pom: Path, version: str, lock: dict[str, str], target: Path) -> Non
             raise BakeError(f"Maven could not fetch the jars: {said[0] if said else f'exit code {done.returncode}'}")
         if wrong := difference(folder, lock):
             raise BakeError(f"What Maven fetched is refused: {wrong}.")
-        target.parent.mkdir(exist_ok=True)
-        folder.rename(target)
+        target.mkdir(parents=True, exist_ok=True)
+        for name, digest in lock.items():
+            # One that is right keeps its date: the archive of the tree as it was is only good with that.
+            if not (target / name).exists() or _digest(target / name) != digest:
+                (folder / name).replace(target / name)
