@@ -37,6 +37,7 @@ class Recorded:
     """What came back with a recorded outcome. `started`: whether the steps that follow were marked as running."""
 
     cancel_requested: bool
+    pause_requested: bool
     started: bool
     overdue: frozenset[str] = field(default_factory=frozenset)
 
@@ -79,7 +80,7 @@ _NOTE = """
 
 _START = f"""
 WITH operation AS (
-    SELECT id, cancel_requested_at FROM operations_operation WHERE {_FENCE} FOR UPDATE
+    SELECT id, cancel_requested_at, pause_requested_at FROM operations_operation WHERE {_FENCE} FOR UPDATE
 ), started AS (
     UPDATE operations_operationstep s
        SET state = %(start_state)s::varchar,
@@ -91,13 +92,14 @@ WITH operation AS (
  RETURNING s.id
 )
 SELECT operation.cancel_requested_at IS NOT NULL AS cancel_requested,
+       operation.pause_requested_at IS NOT NULL AS pause_requested,
        (SELECT count(*) FROM started) AS started,
        NULL AS overdue, {_NOTE}
   FROM operation
 """
 
-# Steps that follow are not started when a cancel has come in: the update of the operation waits for whoever writes
-# that, so the two cannot miss each other.
+# Steps that follow are not started when a cancel or a pause has come in: the update of the operation waits for whoever
+# writes that, so the two cannot miss each other.
 _RECORD = f"""
 WITH operation AS (
     UPDATE operations_operation
@@ -108,7 +110,7 @@ WITH operation AS (
            reason = %(reason)s,
            reason_hint = %(reason_hint)s
      WHERE {_FENCE}
- RETURNING id, cancel_requested_at
+ RETURNING id, cancel_requested_at, pause_requested_at
 ), step AS (
     UPDATE operations_operationstep s
        SET state = %(state)s::varchar,
@@ -116,6 +118,7 @@ WITH operation AS (
            message = %(message)s,
            progress = %(step_progress)s::float8,
            output = %(output)s::jsonb,
+           eta_at = now() + make_interval(secs => %(eta)s::float8),
            due_at = now() + make_interval(secs => %(again_in)s::float8),
            finished_at = CASE WHEN %(state)s::varchar = 'done' THEN now() ELSE s.finished_at END,
            undone_at = CASE WHEN %(state)s::varchar = 'undone' THEN now() END,
@@ -132,10 +135,12 @@ WITH operation AS (
            due_at = NULL
       FROM operation
      WHERE s.id = ANY(%(start)s::text[])
-       AND (operation.cancel_requested_at IS NULL OR %(start_state)s::varchar = 'undoing')
+       AND (%(start_state)s::varchar = 'undoing'
+            OR (operation.cancel_requested_at IS NULL AND operation.pause_requested_at IS NULL))
  RETURNING s.id
 )
 SELECT operation.cancel_requested_at IS NOT NULL AS cancel_requested,
+       operation.pause_requested_at IS NOT NULL AS pause_requested,
        (SELECT count(*) FROM started) AS started,
        (SELECT array_agg(step.id) FILTER (WHERE step.overdue) FROM step) AS overdue, {_NOTE}
   FROM operation
@@ -183,6 +188,25 @@ WITH operation AS (
 SELECT state, {_NOTE} FROM operation
 """.format(asked="(cancel_requested_at IS NOT NULL AND state <> 'cancelling') OR retry_requested_at IS NOT NULL")
 
+# A person, or a turn that has come, may have taken the request back; or asked to cancel, which goes before.
+_PARK = f"""
+WITH operation AS (
+    UPDATE operations_operation
+       SET lease_token = NULL,
+           lease_until = NULL,
+           claims = 0,
+           attempt = 0,
+           state = CASE WHEN {{parks}} THEN 'paused' ELSE state END,
+           due_at = CASE WHEN {{parks}} THEN NULL ELSE now() END,
+           reason_code = '',
+           reason = '',
+           reason_hint = ''
+     WHERE {_FENCE}
+ RETURNING id, state
+)
+SELECT state, {_NOTE} FROM operation
+""".format(parks="pause_requested_at IS NOT NULL AND cancel_requested_at IS NULL")
+
 _TURN_BACK = f"""
 WITH operation AS (
     UPDATE operations_operation SET state = 'cancelling', attempt = 0, reason_code = '', reason = '', reason_hint = ''
@@ -211,6 +235,7 @@ _CLOSE = f"""
 WITH operation AS (
     UPDATE operations_operation
        SET state = CASE WHEN {{late}} THEN state ELSE %(state)s::varchar END,
+           waits_for = CASE WHEN {{late}} THEN waits_for ELSE '' END,
            finished_at = CASE WHEN {{late}} THEN NULL ELSE now() END,
            progress = CASE WHEN {{late}} OR %(state)s::varchar <> 'succeeded' THEN progress ELSE 1 END,
            due_at = CASE WHEN {{late}} THEN due_at END,
@@ -251,11 +276,12 @@ def record(
     progress: float,
     start: Sequence[str] = (),
     again_in: float | None = None,
+    eta: float | None = None,
     event: bool,
 ) -> Recorded:
     """Record how a call of a step ended and mark the steps that follow as started. LeaseLost.
 
-    `step` carries the new state, attempt, message, progress (0 to 1) and output. `again_in` is in seconds.
+    `step` carries the new state, attempt, message, progress (0 to 1) and output. `again_in` and `eta` are in seconds.
     """
     trouble = trouble or Trouble("", "", "")
     row = _fenced(
@@ -271,6 +297,7 @@ def record(
         message=step.message,
         output=json.dumps(step.output),
         again_in=again_in,
+        eta=eta,
         start=list(start),
         start_state=(StepState.UNDOING if operation.state == OperationState.CANCELLING else StepState.RUNNING).value,
         **_reason(trouble),
@@ -307,6 +334,11 @@ def block(operation: Operation, trouble: Trouble) -> bool:
     return bool(row["state"] == OperationState.BLOCKED)
 
 
+def park(operation: Operation) -> bool:
+    """Stop until it is resumed or its turn comes. False: no longer wanted, so it is due at once. LeaseLost."""
+    return bool(_fenced(operation, _PARK, event=True)["state"] == OperationState.PAUSED)
+
+
 def turn_back(operation: Operation) -> None:
     """From now on steps are undone; those never started are skipped. LeaseLost."""
     _fenced(operation, _TURN_BACK, event=True)
@@ -330,7 +362,10 @@ def _reason(trouble: Trouble) -> dict[str, str]:
 
 def _recorded(row: Mapping[str, Any]) -> Recorded:
     return Recorded(
-        cancel_requested=row["cancel_requested"], started=row["started"] > 0, overdue=frozenset(row["overdue"] or ())
+        cancel_requested=row["cancel_requested"],
+        pause_requested=row["pause_requested"],
+        started=row["started"] > 0,
+        overdue=frozenset(row["overdue"] or ()),
     )
 
 

@@ -21,6 +21,7 @@ from enum import StrEnum
 import structlog
 from django.db import InterfaceError, OperationalError, connections, transaction
 
+from backend.operations import coordination, turns
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OperationState, StepState
 from provisioner import lease
@@ -61,6 +62,7 @@ class Ending(StrEnum):
     NOT_DUE = "not due"
     HANDED_BACK = "handed back"
     BLOCKED = "blocked"
+    PAUSED = "paused"
     SUCCEEDED = "succeeded"
     CANCELLED = "cancelled"
     LOST = "lost"
@@ -68,10 +70,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """How a call of `run` ended. `again_in`: seconds until the operation is due again; None: not by itself."""
+    """How a call of `run` ended. `again_in`: seconds until the operation is due again; None: not by itself.
+
+    `woken`: other operations that became due because this one ended or stands still. The caller rings for them.
+    """
 
     ending: Ending
     again_in: float | None = None
+    woken: tuple[str, ...] = ()
 
 
 def run(
@@ -117,14 +123,18 @@ class _Claim:
     threads: ExitStack = field(default_factory=ExitStack)
     # When a step may be called again, by this process' clock.
     wakes: dict[str, float] = field(default_factory=dict)
+    # When a step said that it would probably be done, by the same clock.
+    etas: dict[str, float] = field(default_factory=dict)
     executor: ThreadPoolExecutor | None = None
     cancel_seen: bool = False
+    pause_seen: bool = False
     blocked: Blocked | None = None
     last_event: float = 0.0
     event_owed: bool = False
 
     def __post_init__(self) -> None:
         self.cancel_seen = self.operation.cancel_requested_at is not None and not self.undoing
+        self.pause_seen = self.operation.pause_requested_at is not None
         for step in self.steps:
             if self.retry_asked:
                 step.attempt = 0
@@ -154,6 +164,8 @@ class _Claim:
             group = self.next_group()
             if not group:
                 return self.close()
+            if self.pause_seen and not self.undoing and all(s.state == StepState.PENDING for s in group):
+                return self.park()
             unknown = [step.name for step in group if step.name not in self.code.steps]
             if unknown:
                 return self.leave_alone(f"This release does not know the step {unknown[0]}.")
@@ -305,7 +317,8 @@ class _Claim:
         step.message, step.attempt = outcome.what_for, 0
         if outcome.progress is not None and not self.undoing:
             step.progress = max(step.progress, min(outcome.progress, 1.0))
-        if (step.message, step.progress, step.attempt) != before:
+        # Only what is recorded anyway carries an estimate along, or one that comes first or differs much.
+        if (step.message, step.progress, step.attempt) != before or self.estimates_anew(step, outcome.eta_seconds):
             self.note(
                 lease.record(
                     self.operation,
@@ -313,9 +326,20 @@ class _Claim:
                     trouble=self.trouble_left(),
                     progress=self.progress(),
                     again_in=outcome.seconds,
+                    eta=outcome.eta_seconds,
                     event=self.event(),
                 )
             )
+
+    def estimates_anew(self, step: OperationStep, eta: float | None) -> bool:
+        """Whether an estimate is news: a tenth, and at least two seconds, off the one before."""
+        before, now = self.etas.get(step.id), time.monotonic()
+        if eta is None:
+            return False
+        if before is not None and abs(now + eta - before) <= max(2.0, eta / 10):
+            return False
+        self.etas[step.id] = now + eta
+        return True
 
     def record_failure(self, step: OperationStep, trouble: Trouble, *, again_in: float) -> None:
         self.wakes[step.id] = time.monotonic() + again_in
@@ -350,6 +374,15 @@ class _Claim:
             return Result(Ending.BLOCKED)
         return Result(Ending.HANDED_BACK, 0.0)
 
+    def park(self) -> Result:
+        with transaction.atomic():
+            parked = lease.park(self.operation)
+            woken = turns.settle(self.operation.cluster_id) if parked and self.operation.cluster_id else []
+        if not parked:
+            return Result(Ending.HANDED_BACK, 0.0)
+        log.info("paused")
+        return Result(Ending.PAUSED, woken=tuple(woken))
+
     def turn_back_or_refuse(self) -> None:
         self.cancel_seen = False
         if self.can_be_cancelled():
@@ -370,11 +403,17 @@ class _Claim:
         undoing = self.undoing
         state = OperationState.CANCELLED if undoing else OperationState.SUCCEEDED
         hook = self.code.on_cancelled if undoing else self.code.on_succeeded
+        woken: list[str] = []
         try:
             with transaction.atomic():
                 closed = lease.close(self.operation, state)
                 if closed and hook is not None:
                     hook(self.operation)
+                # Last: whoever holds the cluster's turns must not wait for a row.
+                if closed and self.operation.cluster_id:
+                    if not undoing and coordination.ends_the_others(self.operation.kind):
+                        turns.end_the_others(self.operation)
+                    woken = turns.settle(self.operation.cluster_id)
         except Blocked as error:
             return self.block(error)
         except (LeaseLost, OperationalError, InterfaceError):
@@ -389,7 +428,7 @@ class _Claim:
             self.cancel_seen = True
             return self.work()
         log.info("finished", state=state)
-        return Result(Ending.CANCELLED if undoing else Ending.SUCCEEDED)
+        return Result(Ending.CANCELLED if undoing else Ending.SUCCEEDED, woken=tuple(woken))
 
     # Small things
 
@@ -424,6 +463,7 @@ class _Claim:
     def note(self, recorded: lease.Recorded) -> None:
         if recorded.cancel_requested and not self.undoing:
             self.cancel_seen = True
+        self.pause_seen = recorded.pause_requested
         for step in self.steps:
             if step.id in recorded.overdue and not step.overdue:
                 step.overdue = True

@@ -44,6 +44,8 @@ def run_operation(operation_id: str) -> None:
     with dead_within(runner.LIMITS.alarm):
         close_old_connections()
         result = runner.run(operation_id)
+        for woken in result.woken:
+            nudge(woken)
         if result.again_in is not None and result.again_in <= LONGEST_COUNTDOWN:
             nudge(operation_id, countdown=result.again_in)
 

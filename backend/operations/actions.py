@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from celery import current_app
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Case, F, Max, Q, When
+from django.db.models import Max, Q
 from django.db.models.functions import Coalesce, Now
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -17,13 +17,15 @@ from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.core.errors import Conflict
+from backend.operations import coordination, turns
 from backend.operations.models import Operation, OperationStep
 from backend.operations.queries import get_operation, open_operation, operation_not_found
 from backend.operations.states import (
-    OPEN,
     OperationState,
     StepState,
     reason_against_cancelling,
+    reason_against_pausing,
+    reason_against_resuming,
     reason_against_retrying,
     title,
 )
@@ -57,30 +59,39 @@ def start(
     expected_seconds: int,
     exclusive: bool = True,
     cancellable_until: str | None = None,
+    pausable: bool = False,
 ) -> Operation:
-    """Writes an operation with its whole plan, due at once, and rings the doorbell on commit.
+    """Writes an operation with its whole plan, due when its turn comes, and rings the doorbell on commit.
 
     To be called inside the transaction that changes what the operation is about. `cancellable_until` names the step
-    from which on it cannot be cancelled; None: it always can. Raises Conflict while another exclusive one is open.
+    from which on it cannot be cancelled; None: it always can. `pausable`: between any two of its groups it may stop
+    for hours. `exclusive` counts for kinds that coordination.py does not list. Raises Conflict when that table refuses
+    it beside what is open on the cluster; it may also make it wait (`waits_for`), and ask others to make way.
     """
     steps = [(number, step) for number, group in enumerate(groups) for step in group]
+    wanted = Operation(
+        organisation_id=organisation_id,
+        kind=kind,
+        cluster_id=cluster_id,
+        cluster_name=cluster_name,
+        parameters=parameters,
+        exclusive=coordination.is_exclusive(kind, otherwise=exclusive),
+        pausable=pausable,
+        actor=actor,
+        expected_seconds=expected_seconds,
+        cancellable_until=_position(steps, cancellable_until),
+    )
+    turn = turns.turn_of(wanted) if cluster_id else turns.Turn()
+    if turn.refused_by is not None:
+        raise in_progress(turn.refused_by, turn.reason)
+    for column, value in turn.columns().items():
+        setattr(wanted, column, value)
     try:
         # A savepoint, so that the caller's transaction can still be asked who was first.
         with transaction.atomic():
-            operation = Operation.objects.create(
-                organisation_id=organisation_id,
-                kind=kind,
-                cluster_id=cluster_id,
-                cluster_name=cluster_name,
-                parameters=parameters,
-                exclusive=exclusive,
-                actor=actor,
-                expected_seconds=expected_seconds,
-                cancellable_until=_position(steps, cancellable_until),
-                due_at=Now(),
-                nudged_at=Now(),
-            )
+            operation = _insert(wanted)
     except IntegrityError as error:
+        # Only rows that were written past the coordinator come to this.
         busy = open_operation(cluster_id)
         if busy is None:
             raise
@@ -99,15 +110,27 @@ def start(
         for position, (group, step) in enumerate(steps)
     )
     notify(organisation_id, "operation", operation.id, cluster_id)
-    nudge(operation.id)
+    if turn.waits_for is None:
+        nudge(operation.id)
+    else:
+        for woken in turns.settle(cluster_id):
+            nudge(woken)
     return operation
 
 
-def in_progress(busy: Operation) -> Conflict:
-    """The answer to whoever wants a cluster that an operation is working on."""
+def _insert(wanted: Operation) -> Operation:
+    """Stores it. Not due while it waits for its turn: turns.py makes it due."""
+    if not wanted.waits_for:
+        wanted.due_at = wanted.nudged_at = Now()
+    wanted.save(force_insert=True)
+    return wanted
+
+
+def in_progress(busy: Operation, reason: str = "") -> Conflict:
+    """The answer to whoever wants a cluster that an operation is working on; `reason` says why both cannot be."""
     return Conflict(
         "operation_in_progress",
-        f"The operation {busy.id} ({title(busy.kind).lower()}) is working on this cluster.",
+        f"The operation {busy.id} ({title(busy.kind).lower()}) is working on this cluster. {reason}".strip(),
         hint="Wait until it has finished, or cancel it first.",
     )
 
@@ -155,8 +178,54 @@ def cancel(who: Identity, operation_id: str) -> dict[str, Any]:
     )
     if reason is not None:
         raise Conflict("not_cancellable", reason, hint="Look at the operation to see how it goes on.")
-    Operation.objects.filter(id=operation_id).update(cancel_requested_at=Now(), **_due_now())
+    Operation.objects.filter(id=operation_id).update(cancel_requested_at=Now(), **turns.due_now())
     return _written(who, operation, "operation.cancel")
+
+
+@transaction.atomic
+def pause(who: Identity, operation_id: str) -> dict[str, Any]:
+    """Asks an operation to stop between two groups of steps until it is resumed. NotFound, Forbidden, Conflict."""
+    operation = _locked(who, operation_id)
+    turns.lock(operation.cluster_id)
+    reason = reason_against_pausing(
+        OperationState(operation.state),
+        pausable=operation.pausable,
+        cancel_requested=operation.cancel_requested_at is not None,
+        pause_requested=operation.pause_requested_at is not None,
+        waits=operation.waits_for != "",
+    )
+    if reason is not None:
+        raise Conflict("not_pausable", reason, hint="Look at the operation to see how it goes on.")
+    Operation.objects.filter(id=operation_id).update(pause_requested_at=Now(), **turns.due_now())
+    return _written(who, operation, "operation.pause")
+
+
+@transaction.atomic
+def resume(who: Identity, operation_id: str) -> dict[str, Any]:
+    """Lets a paused operation go on, at once or when its turn comes. Raises NotFound, Forbidden, Conflict."""
+    operation = _locked(who, operation_id)
+    reason = reason_against_resuming(
+        OperationState(operation.state),
+        cancel_requested=operation.cancel_requested_at is not None,
+        pause_requested=operation.pause_requested_at is not None,
+        waits=operation.waits_for != "",
+    )
+    if reason is not None:
+        raise Conflict("not_resumable", reason, hint="Look at the operation to see how it goes on.")
+    columns: dict[str, Any] = {"pause_requested_at": None}
+    if operation.state == OperationState.PAUSED:
+        # Nobody refuses it: it was accepted long ago. It waits for whoever is in its way now.
+        turn = turns.turn_of(operation)
+        columns = (
+            turns.going_on(operation)
+            if turn.waits_for is None and turn.refused_by is None
+            else {
+                "pause_requested_at": None,
+                **turns.Turn(None, turn.waits_for or turn.refused_by, turn.reason).columns(),
+            }
+        )
+    Operation.objects.filter(id=operation_id).update(**columns)
+    return _written(who, operation, "operation.resume")
 
 
 @transaction.atomic
@@ -167,7 +236,7 @@ def retry(who: Identity, operation_id: str) -> dict[str, Any]:
     if reason is not None:
         raise Conflict("not_retryable", reason, hint="Look at the operation to see how it goes on.")
     Operation.objects.filter(id=operation_id).update(
-        retry_requested_at=Coalesce("retry_requested_at", Now()), **_due_now()
+        retry_requested_at=Coalesce("retry_requested_at", Now()), **turns.due_now()
     )
     return _written(who, operation, "operation.retry")
 
@@ -179,12 +248,6 @@ def _locked(who: Identity, operation_id: str) -> Operation:
     if found is None:
         raise operation_not_found()
     return found
-
-
-def _due_now() -> dict[str, Any]:
-    """Due at once, unless a worker holds it: that one sees the request itself, and its booked retry stays."""
-    held = Q(lease_until__gt=Now(), state__in=OPEN)
-    return {"due_at": Case(When(held, then=F("due_at")), default=Now()), "nudged_at": Now()}
 
 
 def _written(who: Identity, operation: Operation, action: str) -> dict[str, Any]:

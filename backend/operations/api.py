@@ -58,6 +58,18 @@ def retry_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
     return prepared(actions.retry(identity(request), operation_id), status=202)
 
 
+@router.post("/operations/{operation_id}/pause", operation_id="pause_operation", response={202: schemas.Operation})
+def pause_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
+    """Asks for an operation to stop where it safely can, between two groups of steps, until it is resumed."""
+    return prepared(actions.pause(identity(request), operation_id), status=202)
+
+
+@router.post("/operations/{operation_id}/resume", operation_id="resume_operation", response={202: schemas.Operation})
+def resume_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
+    """Lets a paused operation go on: at once, or when the operation that it then waits for has ended."""
+    return prepared(actions.resume(identity(request), operation_id), status=202)
+
+
 @router.get("/events", operation_id="stream_events", tags=["events"], response=None, openapi_extra=_STREAM)
 def stream_events(request: HttpRequest, organisation: Annotated[str | None, Query(max_length=40)] = None) -> Any:
     """Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show.

@@ -18,6 +18,21 @@ class Operation(models.Model):
     exclusive = models.BooleanField(default=True)
     actor = models.CharField(max_length=200, help_text="Who asked, as the audit log names them")
     state = models.CharField(max_length=16, default=OperationState.PENDING)
+    # With defaults in the database: the API of the release before does not name these columns when it inserts.
+    waits_for = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Id of the operation whose end, or pause, is waited for; it then goes on",
+    )
+    waits_for_kind = models.CharField(max_length=40, blank=True, default="", db_default="")
+    waits_reason = models.TextField(
+        blank=True, default="", db_default="", help_text="Why it waits, as a sentence of coordination.py"
+    )
+    pausable = models.BooleanField(
+        default=False, db_default=False, help_text="Between two groups it may stop and go on later"
+    )
     progress = models.FloatField(default=0, help_text="0 to 1; only grows")
     expected_seconds = models.PositiveIntegerField(help_text="What the whole operation usually takes, in seconds")
     cancellable_until = models.PositiveIntegerField(
@@ -28,7 +43,7 @@ class Operation(models.Model):
     reason_hint = models.TextField(blank=True, help_text="What to do about it")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
-    due_at = models.DateTimeField(null=True, help_text="null: nothing to do (finished or blocked)")
+    due_at = models.DateTimeField(null=True, help_text="null: nothing to do (finished, blocked, paused, waiting)")
     nudged_at = models.DateTimeField(null=True)
     attempt = models.PositiveIntegerField(default=0, help_text="Failed attempts in a row; 0 after each success")
     claims = models.PositiveIntegerField(
@@ -36,6 +51,7 @@ class Operation(models.Model):
     )
     cancel_requested_at = models.DateTimeField(null=True)
     retry_requested_at = models.DateTimeField(null=True)
+    pause_requested_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -58,6 +74,7 @@ class Operation(models.Model):
             models.Index(fields=["due_at"], condition=models.Q(due_at__isnull=False), name="operation_due"),
             models.Index(fields=["organisation", "-id"], name="operation_list"),
             models.Index(fields=["cluster_id", "-id"], name="operation_of_cluster"),
+            models.Index(fields=["cluster_id"], condition=~models.Q(waits_for=""), name="operation_waiting"),
         ]
 
     def __str__(self) -> str:
@@ -81,6 +98,7 @@ class OperationStep(models.Model):
     deadline_seconds = models.PositiveIntegerField(help_text="Longer than this and the step is flagged overdue")
     overdue = models.BooleanField(default=False)
     progress = models.FloatField(default=0)
+    eta_at = models.DateTimeField(null=True, help_text="When it will probably be done, if it can tell")
     message = models.TextField(blank=True, help_text="What is going on, or why it is tried again")
     output = models.JSONField(default=dict, help_text="Small facts later steps need; never a secret")
     started_at = models.DateTimeField(null=True)

@@ -4,8 +4,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import JSONObject, Now
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Extract, JSONObject, Now
 
 from backend.accounts.models import Membership
 from backend.accounts.queries import Identity, member_identity
@@ -21,6 +21,8 @@ from backend.operations.states import (
     OperationState,
     StepState,
     reason_against_cancelling,
+    reason_against_pausing,
+    reason_against_resuming,
     reason_against_retrying,
     title,
 )
@@ -42,6 +44,11 @@ _COLUMNS = (
     "started_at",
     "finished_at",
     "cancel_requested_at",
+    "pause_requested_at",
+    "pausable",
+    "waits_for",
+    "waits_for_kind",
+    "waits_reason",
     "cancellable_until",
     "attempt",
 )
@@ -73,7 +80,10 @@ def _about_steps() -> QuerySet[OperationStep, Any]:
                 total=Count("id"),
                 done=Count("id", filter=Q(state=StepState.DONE)),
                 active=Count("id", filter=Q(state__in=_ACTIVE)),
+                pending=Count("id", filter=Q(state=StepState.PENDING)),
                 furthest=Max("position", filter=~Q(state__in=[StepState.PENDING, StepState.SKIPPED])),
+                # Seconds until the slowest of those that can tell is done; a step that is late will be done at once.
+                eta=Max(Extract(F("eta_at") - Now(), "epoch"), filter=Q(state=StepState.RUNNING)),
             )
         )
         .values("about")
@@ -131,8 +141,12 @@ def get_operation_with_steps(who: Identity, operation_id: str) -> dict[str, Any]
 
 
 def open_operation(cluster_id: str) -> Operation | None:
-    """The exclusive operation that works on a cluster now, if there is one. At most one can be open."""
-    return Operation.objects.filter(cluster_id=cluster_id, exclusive=True, state__in=OPEN).first()
+    """The operation that changes a cluster now, if there is one: the exclusive one, else one that sets a password.
+
+    What may be ordered beside it is said by coordination.py.
+    """
+    changes = Q(exclusive=True) | Q(kind="rotate_credentials")
+    return Operation.objects.filter(changes, cluster_id=cluster_id, state__in=OPEN).order_by("-exclusive", "id").first()
 
 
 def listener(who: Identity, organisation_id: str | None) -> Identity:
@@ -157,7 +171,7 @@ def operation_not_found() -> NotFound:
 
 def _operation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     state = OperationState(row["state"])
-    steps = row["steps_about"] or {"total": 0, "done": 0, "active": 0, "furthest": None}
+    steps = row["steps_about"] or {"total": 0, "done": 0, "active": 0, "pending": 0, "furthest": None, "eta": None}
     finished = state in FINISHED
     return {
         "id": row["id"],
@@ -171,7 +185,7 @@ def _operation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
         "reason": _reason(row),
         "expected_seconds": row["expected_seconds"],
         "elapsed_seconds": _seconds(row["created_at"], row["finished_at"] or row["now"]),
-        "eta_seconds": _seconds_left(state, row["progress"], row["expected_seconds"]),
+        "eta_seconds": _seconds_left(state, row, steps),
         "created_at": row["created_at"],
         "started_at": row["started_at"],
         "finished_at": row["finished_at"],
@@ -179,6 +193,8 @@ def _operation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
         "steps_done": steps["done"],
         "steps_total": steps["total"],
         "cancel_requested": row["cancel_requested_at"] is not None,
+        "pause_requested": row["pause_requested_at"] is not None,
+        "waits_for": _waits_for(row, finished=finished),
         "allowed_actions": _allowed_actions(who, row, state, steps["furthest"]),
     }
 
@@ -187,17 +203,34 @@ def _allowed_actions(
     who: Identity, row: dict[str, Any], state: OperationState, furthest: int | None
 ) -> list[dict[str, object]]:
     if Permission.OPERATIONS_WRITE not in who.permissions:
-        return [allowed("cancel_operation", MAY_NOT), allowed("retry_operation", MAY_NOT)]
+        return [allowed(f"{verb}_operation", MAY_NOT) for verb in ("cancel", "retry", "pause", "resume")]
+    cancel_requested = row["cancel_requested_at"] is not None
+    pause_requested, waits = row["pause_requested_at"] is not None, row["waits_for"] != ""
     against_cancelling = reason_against_cancelling(
+        state, cancel_requested=cancel_requested, cancellable_until=row["cancellable_until"], furthest=furthest
+    )
+    against_pausing = reason_against_pausing(
         state,
-        cancel_requested=row["cancel_requested_at"] is not None,
-        cancellable_until=row["cancellable_until"],
-        furthest=furthest,
+        pausable=row["pausable"],
+        cancel_requested=cancel_requested,
+        pause_requested=pause_requested,
+        waits=waits,
+    )
+    against_resuming = reason_against_resuming(
+        state, cancel_requested=cancel_requested, pause_requested=pause_requested, waits=waits
     )
     return [
         allowed("cancel_operation", against_cancelling),
         allowed("retry_operation", reason_against_retrying(state, attempt=row["attempt"])),
+        allowed("pause_operation", against_pausing),
+        allowed("resume_operation", against_resuming),
     ]
+
+
+def _waits_for(row: dict[str, Any], *, finished: bool) -> dict[str, str] | None:
+    if not row["waits_for"] or finished or row["cancel_requested_at"] is not None:
+        return None
+    return {"id": row["waits_for"], "title": title(row["waits_for_kind"]), "reason": row["waits_reason"]}
 
 
 def _reason(row: dict[str, Any]) -> dict[str, str] | None:
@@ -206,11 +239,20 @@ def _reason(row: dict[str, Any]) -> dict[str, str] | None:
     return {"code": row["reason_code"], "message": row["reason"], "hint": row["reason_hint"]}
 
 
-def _seconds_left(state: OperationState, progress: float, expected_seconds: int) -> float | None:
-    """What is left of the work at the usual pace. Unknown while a person must decide or it is being undone."""
+def _seconds_left(state: OperationState, row: dict[str, Any], steps: dict[str, Any]) -> float | None:
+    """What is left of the work. Unknown while it waits or is paused, a person must decide, or it is being undone.
+
+    What the step at hand tells of itself counts, and for those after it the usual pace; else the usual pace alone.
+    """
     if state not in (OperationState.PENDING, OperationState.RUNNING):
         return None
-    return round(expected_seconds * (1 - progress), 1)
+    if state is OperationState.PENDING and row["waits_for"]:
+        return None
+    expected: float = row["expected_seconds"]
+    if steps["eta"] is not None:
+        told, after = max(0.0, float(steps["eta"])), expected * int(steps["pending"]) / int(steps["total"])
+        return round(told + after, 1)
+    return round(expected * (1 - float(row["progress"])), 1)
 
 
 def _current(step: dict[str, str] | None, active: int) -> str | None:

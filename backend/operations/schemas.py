@@ -26,6 +26,14 @@ class OperationReason(Schema):
     hint: str = Field(description="What to do about it; may be empty")
 
 
+class OperationWait(Schema):
+    """What it waits for; it then goes on by itself."""
+
+    id: str = Field(description="The operation that is waited for")
+    title: str = Field(description="Its kind in words")
+    reason: str = Field(description="Why the two do not go together")
+
+
 class OperationStep(Schema):
     position: int
     group: int = Field(description="Steps of one group run side by side; groups run in order")
@@ -63,6 +71,10 @@ class Operation(Schema):
     steps_done: int
     steps_total: int
     cancel_requested: bool = Field(description="A cancel was asked for and is being, or will be, carried out")
+    pause_requested: bool = Field(description="It is paused, or will be when what it has begun is finished")
+    waits_for: OperationWait | None = Field(
+        description="The operation for which it waits or makes way; it then goes on"
+    )
     allowed_actions: list[AllowedAction]
 
 

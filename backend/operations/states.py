@@ -7,13 +7,20 @@ class OperationState(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     BLOCKED = "blocked"
+    PAUSED = "paused"
     CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
-OPEN = (OperationState.PENDING, OperationState.RUNNING, OperationState.BLOCKED, OperationState.CANCELLING)
+OPEN = (
+    OperationState.PENDING,
+    OperationState.RUNNING,
+    OperationState.BLOCKED,
+    OperationState.PAUSED,
+    OperationState.CANCELLING,
+)
 FINISHED = (OperationState.SUCCEEDED, OperationState.FAILED, OperationState.CANCELLED)
 
 
@@ -29,7 +36,24 @@ class StepState(StrEnum):
 TITLES = {
     "create_cluster": "Create cluster",
     "delete_cluster": "Delete cluster",
+    "scale_cluster": "Change the number of nodes",
+    "replace_node": "Replace a node",
+    "change_machine_type": "Change the machine type",
+    "add_datacenter": "Add a data centre",
+    "remove_datacenter": "Remove a data centre",
+    "restart_node": "Restart a node",
+    "rolling_restart": "Restart node by node",
+    "stop_node": "Stop a node",
+    "start_node": "Start a node",
+    "upgrade_cluster": "Upgrade the engine",
+    "apply_settings": "Apply engine settings",
+    "rotate_certificates": "Renew the TLS certificates",
+    "change_access": "Change users and permissions",
+    "change_allowlist": "Change the IP allowlist",
     "rotate_credentials": "Set a new administrator's password",
+    "read_access": "Read users and permissions",
+    "repair": "Repair",
+    "backup": "Back up",
 }
 
 
@@ -58,6 +82,44 @@ def reason_against_retrying(state: OperationState, *, attempt: int) -> str | Non
     """Why there is nothing to try again. `attempt`: failed tries in a row."""
     if state in FINISHED:
         return "The operation has ended; order it anew."
+    if state is OperationState.PAUSED:
+        return "It is paused, not broken: resume it."
     if state is not OperationState.BLOCKED and attempt == 0:
         return "Nothing has failed: it is moving on by itself."
+    return None
+
+
+def reason_against_pausing(
+    state: OperationState, *, pausable: bool, cancel_requested: bool, pause_requested: bool, waits: bool
+) -> str | None:
+    """Why it cannot be paused now. `waits`: it waits for another operation, or makes way for one."""
+    if state in FINISHED:
+        return "The operation has ended."
+    if cancel_requested or state is OperationState.CANCELLING:
+        return "It is being cancelled."
+    if not pausable:
+        return "This kind of operation cannot be paused."
+    if state is OperationState.PAUSED:
+        return "It is paused already."
+    if pause_requested:
+        return "It is about to pause: it finishes what it has begun first."
+    if state is OperationState.BLOCKED:
+        return "It stands still already: retry or cancel it."
+    if waits:
+        return "It has not begun: it waits for another operation."
+    return None
+
+
+def reason_against_resuming(
+    state: OperationState, *, cancel_requested: bool, pause_requested: bool, waits: bool
+) -> str | None:
+    """Why there is nothing to resume. `waits`: it waits for another operation, or makes way for one."""
+    if state in FINISHED:
+        return "The operation has ended."
+    if cancel_requested or state is OperationState.CANCELLING:
+        return "It is being cancelled."
+    if state is not OperationState.PAUSED and not pause_requested:
+        return "It is not paused."
+    if waits:
+        return "It goes on by itself when the operation it waits for has ended."
     return None

@@ -22,11 +22,16 @@ class Done:
 
 @dataclass(frozen=True)
 class Wait:
-    """Not yet: look again in `seconds`. `progress` is 0 to 1 within this step."""
+    """Not yet: look again in `seconds`. `progress` is 0 to 1 within this step.
+
+    `eta_seconds`: in how many seconds the step will probably be done, where something outside tells (an engine that
+    streams does); None: not known, and the usual time of the whole operation is what is shown.
+    """
 
     seconds: float
     what_for: str
     progress: float | None = None
+    eta_seconds: float | None = None
 
 
 class Blocked(Exception):

@@ -71,7 +71,12 @@ def test_what_needs_a_person(api: ApiClient, start: Start):
     columns = {"state": "blocked", "reason_code": "out-of-capacity", "reason": "No machine.", "reason_hint": "Retry."}
     shown = api.get(f"/operations/{start(columns=columns).id}").json()
     assert shown["reason"] == {"code": "out-of-capacity", "message": "No machine.", "hint": "Retry."}
-    assert reasons(shown) == {"cancel_operation": None, "retry_operation": None}
+    assert reasons(shown) == {
+        "cancel_operation": None,
+        "retry_operation": None,
+        "pause_operation": "This kind of operation cannot be paused.",
+        "resume_operation": "It is not paused.",
+    }
 
 
 @pytest.mark.parametrize(
