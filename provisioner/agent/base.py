@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 
@@ -61,8 +62,21 @@ class RingStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Disk:
+    """Of the file system that holds the data folder, in bytes. `data_bytes`: live data; 0: the engine does not say."""
+
+    total_bytes: int
+    free_bytes: int
+    data_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
-    """`engine_state` is one of absent, stopped, starting, running, failed."""
+    """`engine_state` is one of absent, stopped, starting, running, failed.
+
+    `time`: the node's clock when it answered. `mode`: the engine's own word (NORMAL, JOINING, ...), empty when unknown.
+    Revisions are of the configuration: what the agent has stored, and what the engine was last started with.
+    """
 
     node_id: str
     agent_version: str
@@ -72,6 +86,13 @@ class Status:
     restarts: int
     last_error: str
     ring: RingStatus | None
+    mode: str = ""
+    time: datetime | None = None
+    local_data_lost: bool = False
+    disk: Disk | None = None
+    config_revision: str = ""
+    running_revision: str = ""
+    engine_certificate_expires_at: datetime | None = None
 
 
 class AgentClient(Protocol):

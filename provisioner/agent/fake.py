@@ -1,6 +1,7 @@
 """Agents without machines, for tests: they answer as `AgentClient` promises, at once, and fail on demand.
 
-State is in one SQLite file, so that several worker processes see the same nodes. A node exists from the first call on;
+State is in one SQLite file, so that several worker processes see the same nodes; without a path it is in the memory of
+this process, which is what the fleet simulator serves to others. A node exists from the first call on;
 whether its machine has power is asked of the test (`powered`), which usually asks the fake provider. Simulated are the
 consequences that operations depend on: an engine starts only when installed and configured, roles are the ring's and
 not a node's, and a proof needs every member up and the right password.
@@ -9,18 +10,21 @@ not a node's, and a proof needs every member up and the right password.
 import hashlib
 import json
 import sqlite3
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent.base import AgentRefused, AgentUnreachable, Job, Peer, RingStatus, Status
+from provisioner.agent.base import AgentRefused, AgentUnreachable, Disk, Job, Peer, RingStatus, Status
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, ring TEXT, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS document_ring ON document (ring);
 CREATE TABLE IF NOT EXISTS fault (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL,
   draws INTEGER NOT NULL DEFAULT 0, strikes INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, node_id TEXT NOT NULL, effect TEXT NOT NULL);
@@ -57,6 +61,13 @@ class _Node:
     engine_running: bool = False
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     certificate_number: int = 1
+    last_error: str = ""
+    data_lost: bool = False
+    running_revision: str = ""
+    disk_total_bytes: int = 100 * 2**30
+    disk_used: float = 0.1
+    clock_offset_seconds: float = 0.0
+    engine_certificate_expires_at: str = ""
 
     @property
     def address(self) -> str:
@@ -84,17 +95,20 @@ class FakeAgents:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         *,
         powered: Callable[[str], bool] = lambda _: True,
         looks: Mapping[str, int] | None = None,
         seed: int = 0,
     ) -> None:
         self._path = path
+        self._memory = None if path is not None else _open(":memory:")
+        self._memory_lock = threading.RLock()
         self._powered = powered
         self._looks = dict(looks or {})
         self._seed = seed
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as database:
             database.execute("PRAGMA journal_mode=WAL")
             database.executescript(_SCHEMA)
@@ -111,11 +125,18 @@ class FakeAgents:
         with self._transaction() as database:
             database.execute("DELETE FROM fault")
 
-    def kill_engine(self, node_id: str) -> None:
+    def kill_engine(self, node_id: str, *, last_error: str = "") -> None:
         """The engine's process dies; the agent stays."""
+        self.change(node_id, engine_running=False, last_error=last_error)
+
+    def lose_data(self, node_id: str) -> None:
+        """Its disks are blank: the engine is not started any more."""
+        self.change(node_id, engine_running=False, data_lost=True)
+
+    def change(self, node_id: str, **fields: Any) -> None:
+        """Set what a node is: disk_used (0 to 1), clock_offset_seconds, engine_certificate_expires_at (ISO 8601) ..."""
         with self._transaction() as database:
-            node = _Node(**_load(database, f"node {node_id}"))
-            node.engine_running = False
+            node = _Node(**(_load(database, f"node {node_id}") | fields))
             _store(database, f"node {node_id}", node)
 
     def roles(self, cluster_name: str) -> frozenset[str]:
@@ -140,6 +161,7 @@ class FakeAgents:
         with self._transaction() as database:
             stored = _find(database, f"node {node_id}")
             node = _Node(**stored) if stored else _Node(node_id=node_id, agent_address=address)
+            before = asdict(node)
             yield FakeCall(
                 database=database,
                 node=node,
@@ -147,7 +169,8 @@ class FakeAgents:
                 looks=self._looks,
                 fail_job="job-failed" in struck,
             )
-            _store(database, f"node {node_id}", node)
+            if stored is None or asdict(node) != before:
+                _store(database, f"node {node_id}", node)
         if "reply-lost" in struck:
             raise AgentUnreachable(f"the answer of {address} was lost (injected)")
 
@@ -184,11 +207,13 @@ class FakeAgents:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            with self._memory_lock:
+                yield self._memory
+            return
         # A connection per use: it may not be carried over a fork or between threads.
-        database = sqlite3.connect(self._path, timeout=10, isolation_level=None)
+        database = _open(str(self._path))
         try:
-            database.row_factory = sqlite3.Row
-            database.execute("PRAGMA synchronous=OFF")
             yield database
         finally:
             database.close()
@@ -259,7 +284,11 @@ class FakeCall:
             raise AgentRefused("not-configured", "there is no configuration yet")
         if not self.node.installed:
             raise AgentRefused("not-installed", "the engine is not installed")
+        if self.node.data_lost:
+            raise AgentRefused("local-data-lost", "the disks are blank, and this node was a member of its ring")
         self.node.engine_running = True
+        self.node.last_error = ""
+        self.node.running_revision = str(self.node.config.get("revision", ""))
         return {}
 
     def _secure(self, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -330,10 +359,11 @@ class FakeCall:
 
     def _members(self) -> list[_Node]:
         """The nodes that were configured for the same ring, this one as it is in this call."""
-        rows = self.database.execute("SELECT body FROM document WHERE id LIKE 'node %' ORDER BY id").fetchall()
+        rows = self.database.execute(
+            "SELECT body FROM document WHERE ring = ? ORDER BY id", (self._cluster_name(),)
+        ).fetchall()
         others = [node for row in rows if (node := _Node(**json.loads(row["body"]))).node_id != self.node.node_id]
-        same = [node for node in others if node.config and node.config["cluster_name"] == self._cluster_name()]
-        return [self.node, *same]
+        return [self.node, *others]
 
     def _up(self, member: _Node) -> bool:
         return member.engine_running and self.powered(member.agent_address)
@@ -357,6 +387,7 @@ class FakeAgentClient:
         with self._call("status") as call:
             node = call.node
             states = {True: "running", False: "stopped" if node.installed else "absent"}
+            expires_at = node.engine_certificate_expires_at
             return Status(
                 node_id=node.node_id,
                 agent_version="fake",
@@ -364,8 +395,18 @@ class FakeAgentClient:
                 engine_version=node.installed,
                 cql_ready=node.engine_running,
                 restarts=0,
-                last_error="",
+                last_error=node.last_error,
                 ring=call.described_or_none(),
+                mode="NORMAL" if node.engine_running else "",
+                time=datetime.now(UTC) + timedelta(seconds=node.clock_offset_seconds),
+                local_data_lost=node.data_lost,
+                disk=Disk(
+                    total_bytes=node.disk_total_bytes,
+                    free_bytes=round(node.disk_total_bytes * (1 - node.disk_used)),
+                ),
+                config_revision=str((node.config or {}).get("revision", "")),
+                running_revision=node.running_revision,
+                engine_certificate_expires_at=datetime.fromisoformat(expires_at) if expires_at else None,
             )
 
     def put_config(self, document: Mapping[str, Any]) -> None:
@@ -420,6 +461,13 @@ class FakeAgentClient:
             yield running
 
 
+def _open(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA synchronous=OFF")
+    return database
+
+
 def _find(database: sqlite3.Connection, identifier: str) -> dict[str, Any] | None:
     row = database.execute("SELECT body FROM document WHERE id = ?", (identifier,)).fetchone()
     body: dict[str, Any] | None = None if row is None else json.loads(row["body"])
@@ -434,7 +482,8 @@ def _load(database: sqlite3.Connection, identifier: str) -> dict[str, Any]:
 
 
 def _store(database: sqlite3.Connection, identifier: str, thing: _Node | _Ring) -> None:
-    database.execute("INSERT OR REPLACE INTO document VALUES (?, ?)", (identifier, json.dumps(asdict(thing))))
+    ring = thing.config.get("cluster_name") if isinstance(thing, _Node) and thing.config else None
+    database.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (identifier, ring, json.dumps(asdict(thing))))
 
 
 def _ring(database: sqlite3.Connection, cluster_name: str) -> _Ring:

@@ -76,9 +76,12 @@ class NetworkSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
+    """`tags`: as it was made; whoever asks for it again with other ones does not change them."""
+
     name: str
     region: str
     zones: tuple[str, ...]
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +163,9 @@ class Provider(Protocol):
         """Every machine that carries our tags, for the sweep that finds leaks."""
         ...
 
-    def list_networks(self, *, region: str) -> list[Network]: ...
+    def list_networks(self, *, region: str) -> list[Network]:
+        """Every network that carries our tags."""
+        ...
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         """MiB that all nodes of the region may use together; None where only the cloud knows."""

@@ -153,6 +153,10 @@ class ProviderConformance:
         again = world.open().ensure_network(self.network(world))
         assert [again] == provider.list_networks(region=world.region)
 
+    def test_it_keeps_a_networks_tags(self, world: World, provider: Provider) -> None:
+        (listed,) = world.open().list_networks(region=world.region)
+        assert listed.tags == self.network(world).tags
+
     def test_it_refuses_to_change_a_network(self, world: World, provider: Provider) -> None:
         with pytest.raises(InvalidRequest):
             provider.ensure_network(replace(self.network(world), zones=world.zones[:1]))

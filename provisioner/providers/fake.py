@@ -1,5 +1,7 @@
 """A provider without machines, for tests: state in one SQLite file, so that all worker processes see the same world.
 
+Without a path the state is in the memory of this process, which is what the fleet simulator serves to others.
+
 It keeps every promise of `Provider` (it passes conformance.py), answers at once, and fails on demand (fake_faults.py).
 Every effect is written to a history, so a test can tell how often something was made, not only what is there.
 """
@@ -7,6 +9,7 @@ Every effect is written to a history, so a test can tell how often something was
 import hashlib
 import json
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,9 +47,9 @@ CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, effect
 
 @dataclass(frozen=True, kw_only=True)
 class FakeSettings:
-    """`path` is the world. Seconds say how long things take when no fault makes them slower."""
+    """`path` is the world; None: in memory. Seconds say how long things take when no fault makes them slower."""
 
-    path: Path
+    path: Path | None
     seed: int = 0
     region: str = "fake-1"
     zones: tuple[str, ...] = ("fake-1a", "fake-1b", "fake-1c")
@@ -68,7 +71,10 @@ class Effect:
 class FakeProvider:
     def __init__(self, settings: FakeSettings) -> None:
         self._settings = settings
-        settings.path.parent.mkdir(parents=True, exist_ok=True)
+        self._memory = None if settings.path is not None else _open(":memory:")
+        self._memory_lock = threading.RLock()
+        if settings.path is not None:
+            settings.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as database:
             # Readers do not wait for writers. Nothing needs to survive a power loss, so nothing waits for the disk.
             database.execute("PRAGMA journal_mode=WAL")
@@ -105,10 +111,22 @@ class FakeProvider:
 
     def machine_at(self, agent_address: str) -> Machine | None:
         """The machine that has this agent address, whatever its state; for fake agents, which live on machines."""
-        for machine in self._machines(unseen_too=True):
-            if machine.agent_address == agent_address:
-                return machine
-        return None
+        try:
+            third, fourth = (int(part) for part in agent_address.rpartition(":")[0].split(".")[2:])
+        except ValueError:
+            return None
+        with self._connection() as database:
+            row = database.execute(
+                "SELECT * FROM machine WHERE number = ? AND (gone_at IS NULL OR gone_at > ?)",
+                (third * 254 + fourth - 1, self._settings.clock()),
+            ).fetchone()
+        machine = None if row is None else self._machine(row)
+        return machine if machine is not None and machine.agent_address == agent_address else None
+
+    def has_power(self, agent_address: str) -> bool:
+        """Whether a machine runs at this address."""
+        machine = self.machine_at(agent_address)
+        return machine is not None and machine.state is MachineState.RUNNING
 
     # What a provider does.
 
@@ -124,15 +142,15 @@ class FakeProvider:
         self._check_region(spec.region)
         for zone in spec.zones:
             self._check_zone(zone)
-        network = Network(name=spec.name, region=spec.region, zones=spec.zones)
+        network = Network(name=spec.name, region=spec.region, zones=spec.zones, tags=dict(spec.tags))
         with self._call("ensure_network", spec.name) as call:
             existing = _network(call.database, spec.name)
             if existing is None:
                 call.database.execute("INSERT INTO network VALUES (?, ?)", (spec.name, json.dumps(asdict(network))))
                 call.effect("network-made")
-            elif existing != network:
+            elif existing.zones != network.zones:
                 raise InvalidRequest(f"Network {spec.name} exists with other zones.")
-        return network
+        return existing or network
 
     def delete_network(self, *, region: str, name: str) -> bool:
         self._check_region(region)
@@ -318,11 +336,13 @@ class FakeProvider:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            with self._memory_lock:
+                yield self._memory
+            return
         # A connection per use: it may not be carried over a fork or between threads.
-        database = sqlite3.connect(self._settings.path, timeout=10, isolation_level=None)
+        database = _open(str(self._settings.path))
         try:
-            database.row_factory = sqlite3.Row
-            database.execute("PRAGMA synchronous=OFF")
             yield database
         finally:
             database.close()
@@ -346,6 +366,13 @@ class _Call:
         self.database.execute("INSERT INTO history (effect, name) VALUES (?, ?)", (effect, self.target))
 
 
+def _open(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA synchronous=OFF")
+    return database
+
+
 def _row(database: sqlite3.Connection, name: str) -> sqlite3.Row | None:
     row: sqlite3.Row | None = database.execute("SELECT * FROM machine WHERE name = ?", (name,)).fetchone()
     return row
@@ -365,7 +392,9 @@ def _network(database: sqlite3.Connection, name: str) -> Network | None:
 
 def _network_of(document: str) -> Network:
     stored = json.loads(document)
-    return Network(name=stored["name"], region=stored["region"], zones=tuple(stored["zones"]))
+    return Network(
+        name=stored["name"], region=stored["region"], zones=tuple(stored["zones"]), tags=stored.get("tags", {})
+    )
 
 
 def _hash(spec: MachineSpec) -> str:

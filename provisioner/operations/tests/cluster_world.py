@@ -103,9 +103,7 @@ def cluster_world(folder: Path, order: Callable[[ClusterWorld], Operation]) -> I
     authorities.ensure_control_plane_pki()
     number = next(_number)
     provider = FakeProvider(FakeSettings(path=folder / f"world-{number}.sqlite"))
-    agents = FakeAgents(
-        folder / f"agents-{number}.sqlite", powered=lambda address: provider.machine_at(address) is not None
-    )
+    agents = FakeAgents(folder / f"agents-{number}.sqlite", powered=provider.has_power)
     world = ClusterWorld(who=_owner(number), provider=provider, agents=agents, order=order)
     surroundings = Surroundings(
         provider=lambda name: provider,

@@ -113,7 +113,12 @@ def read_network(path: Path) -> Network | None:
     document = read_json(path)
     if document is None:
         return None
-    return Network(name=document["name"], region=document["region"], zones=tuple(document["zones"]))
+    return Network(
+        name=document["name"],
+        region=document["region"],
+        zones=tuple(document["zones"]),
+        tags=document.get("tags", {}),
+    )
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -50,13 +50,13 @@ class LocalProvider:
         for zone in spec.zones:
             _check_zone(zone)
         path = self._state.network(spec.name)
-        wanted = Network(name=spec.name, region=spec.region, zones=spec.zones)
+        wanted = Network(name=spec.name, region=spec.region, zones=spec.zones, tags=dict(spec.tags))
         existing = read_network(path)
         if existing is None:
             write_json(path, {"name": spec.name, "region": spec.region, "zones": spec.zones, "tags": spec.tags})
-        elif existing != wanted:
+        elif existing.zones != wanted.zones:
             raise InvalidRequest(f"Network {spec.name} exists with other zones: {', '.join(existing.zones)}.")
-        return wanted
+        return existing or wanted
 
     def delete_network(self, *, region: str, name: str) -> bool:
         _check_region(region)
