@@ -7,7 +7,8 @@ from django.db import transaction
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict
 
-from backend.catalog.models import EngineVersion, MachineType, Provider, Region, Zone
+from backend.catalog.models import EngineSetting, EngineVersion, MachineType, Provider, Region, Zone
+from backend.catalog.states import SettingType
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -41,12 +42,28 @@ class _ProviderData(_Strict):
 class _VersionData(_Strict):
     version: str
     is_default: bool = False
+    upgrades_from: list[str] = []
+
+
+class _SettingData(_Strict):
+    name: str
+    title: str
+    description: str
+    type: SettingType
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: list[str] = []
+    not_above: str = ""
+    default: int | float | bool | str | None = None
+    live: bool
 
 
 class _EngineData(_Strict):
     name: str
     title: str
     versions: list[_VersionData]
+    settings: list[_SettingData] = []
 
 
 class _CatalogData(_Strict):
@@ -62,7 +79,7 @@ def load(*, with_tests: bool) -> None:
     files = [path for path in sorted(DATA.glob("*.json")) if with_tests or not path.name.endswith(".test.json")]
     found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in files]
     with transaction.atomic():
-        for model in (Provider, Region, Zone, MachineType, EngineVersion):
+        for model in (Provider, Region, Zone, MachineType, EngineVersion, EngineSetting):
             model.objects.update(enabled=False)
         for data in found:
             for provider in data.providers:
@@ -106,9 +123,15 @@ def _load_engine(data: _EngineData) -> None:
                 "engine_title": data.title,
                 "version": version.version,
                 "is_default": version.is_default,
+                "upgrades_from": version.upgrades_from,
                 "position": position,
                 "enabled": True,
             },
+        )
+    for position, setting in enumerate(data.settings):
+        EngineSetting.objects.update_or_create(
+            id=f"{data.name}/{setting.name}",
+            defaults={**setting.model_dump(), "engine": data.name, "position": position, "enabled": True},
         )
 
 

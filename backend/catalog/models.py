@@ -1,6 +1,9 @@
 """What can be ordered, as data. Rows come from data/*.json through ``manage.py load_catalog``; nothing here is code."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+
+from backend.catalog.states import SettingType
 
 
 class Provider(models.Model):
@@ -68,6 +71,9 @@ class EngineVersion(models.Model):
     engine_title = models.CharField(max_length=64)
     version = models.CharField(max_length=32)
     is_default = models.BooleanField(default=False)
+    upgrades_from = ArrayField(
+        models.CharField(max_length=32), default=list, help_text="Versions whose clusters may change to this one"
+    )
     enabled = models.BooleanField(default=True)
     position = models.PositiveIntegerField(default=0)
 
@@ -75,6 +81,37 @@ class EngineVersion(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["engine", "version"], name="engine_version_once"),
             models.UniqueConstraint(fields=["engine"], condition=models.Q(is_default=True), name="engine_default_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class EngineSetting(models.Model):
+    """Something of an engine that the owner of a cluster may set. Names and limits are ours, not the engine's own."""
+
+    id = models.CharField(primary_key=True, max_length=96, help_text="<engine>/<name>")
+    engine = models.CharField(max_length=32)
+    name = models.CharField(max_length=63)
+    title = models.CharField(max_length=100)
+    description = models.CharField(max_length=300)
+    type = models.CharField(max_length=16)
+    unit = models.CharField(max_length=16, blank=True)
+    minimum = models.FloatField(null=True)
+    maximum = models.FloatField(null=True)
+    choices = ArrayField(models.CharField(max_length=32), default=list)
+    not_above = models.CharField(max_length=63, blank=True, help_text="Name of the setting that it may not exceed")
+    default = models.JSONField(null=True, help_text="The engine's own value; null: it depends on the machine")
+    live = models.BooleanField(help_text="A running engine takes it; false: needs a restart")
+    position = models.PositiveIntegerField(default=0)
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["engine", "name"], name="engine_setting_once"),
+            models.CheckConstraint(
+                condition=models.Q(type__in=[t.value for t in SettingType]), name="engine_setting_type_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 
-from backend.catalog.models import EngineVersion, MachineType, Provider, Region, Zone
+from backend.catalog.models import EngineSetting, EngineVersion, MachineType, Provider, Region, Zone
+from backend.catalog.states import SettingType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,14 @@ class EngineVersionFacts:
     engine: str
     title: str
     version: str
+
+
+@dataclass(frozen=True)
+class SettingProblem:
+    """Why a value cannot be set, as a sentence. `name` is the setting's."""
+
+    name: str
+    message: str
 
 
 def find_region(provider: str, region: str) -> RegionFacts | None:
@@ -87,13 +96,81 @@ def engine_version_names(engine: str) -> list[str]:
     return list(versions.order_by("position", "version").values_list("version", flat=True))
 
 
+def upgrade_targets(engine: str, version: str) -> list[str]:
+    """The versions that a cluster of this version may change to, in the catalogue's order."""
+    versions = EngineVersion.objects.filter(engine=engine, enabled=True, upgrades_from__contains=[version])
+    return list(versions.order_by("position", "version").values_list("version", flat=True))
+
+
+def check_settings(engine: str, settings: Mapping[str, Any]) -> list[SettingProblem]:
+    """What is wrong with settings that are to differ from the engine's own values; empty: nothing."""
+    known = {setting.name: setting for setting in _settings(engine)}
+    problems = [
+        SettingProblem(name, message)
+        for name, value in settings.items()
+        if (message := _problem(known.get(name), name, value, known)) is not None
+    ]
+    return problems or _too_high(known, settings)
+
+
+def _settings(engine: str) -> QuerySet[EngineSetting]:
+    return EngineSetting.objects.filter(engine=engine, enabled=True).order_by("position", "name")
+
+
+def _too_high(known: Mapping[str, EngineSetting], settings: Mapping[str, Any]) -> list[SettingProblem]:
+    """Those above the setting that they may not exceed; both with their own values or the engine's."""
+    problems = []
+    for name, setting in known.items():
+        if not setting.not_above:
+            continue
+        other = known[setting.not_above]
+        value, limit = settings.get(name, setting.default), settings.get(other.name, other.default)
+        if value is not None and limit is not None and value > limit:
+            where = name if name in settings else other.name
+            problems.append(
+                SettingProblem(where, f"{setting.title} is {value}, but may not exceed {other.title.lower()}, {limit}.")
+            )
+    return problems
+
+
+def settings_needing_restart(engine: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Names of the settings because of which every node is restarted when one mapping takes the other's place.
+
+    Those that a running engine does not take, and those that go back to the engine's own value: which one that is on a
+    machine, only a start tells.
+    """
+    live = set(EngineSetting.objects.filter(engine=engine, live=True).values_list("name", flat=True))
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    return sorted(name for name in changed if name not in live or name not in after)
+
+
+def _problem(setting: EngineSetting | None, name: str, value: Any, known: Mapping[str, EngineSetting]) -> str | None:
+    if setting is None:
+        return f"There is no setting {name}. Known: {', '.join(known)}."
+    match SettingType(setting.type):
+        case SettingType.BOOLEAN:
+            return None if isinstance(value, bool) else f"{setting.title} is true or false."
+        case SettingType.CHOICE:
+            return None if value in setting.choices else f"{setting.title} is one of {', '.join(setting.choices)}."
+        case SettingType.INTEGER:
+            # A boolean is a whole number to Python, but not to the one who wrote it.
+            right, kind = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+        case SettingType.NUMBER:
+            right, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+    low, high = setting.minimum, setting.maximum
+    if right and (low is None or value >= low) and (high is None or value <= high):
+        return None
+    limits = [f"from {low:g}" if low is not None else "", f"to {high:.10g}" if high is not None else "", setting.unit]
+    return f"{setting.title} is {kind} {' '.join(part for part in limits if part)}".rstrip() + "."
+
+
 def nodes_that_fit(memory_mib: int, *, budget_mib: int | None, used_mib: int) -> int | None:
     """How many more nodes of ``memory_mib`` each a region holds; None where only the provider knows. All in MiB."""
     return None if budget_mib is None else max(0, (budget_mib - used_mib) // memory_mib)
 
 
 def catalog(used_memory_mib: Mapping[str, int]) -> dict[str, Any]:
-    """Everything that can be ordered. ``used_memory_mib``: MiB that live nodes use, by region id. Five queries."""
+    """Everything that can be ordered. ``used_memory_mib``: MiB that live nodes use, by region id. Six queries."""
     providers = (
         Provider.objects.filter(enabled=True)
         .order_by("id")
@@ -148,7 +225,25 @@ def _engines() -> list[dict[str, Any]]:
     engines: dict[str, dict[str, Any]] = {}
     for version in EngineVersion.objects.filter(enabled=True).order_by("engine", "position", "version"):
         engine = engines.setdefault(
-            version.engine, {"name": version.engine, "title": version.engine_title, "versions": []}
+            version.engine, {"name": version.engine, "title": version.engine_title, "versions": [], "settings": []}
         )
-        engine["versions"].append({"version": version.version, "is_default": version.is_default})
+        engine["versions"].append(
+            {"version": version.version, "is_default": version.is_default, "upgrades_from": version.upgrades_from}
+        )
+    for setting in EngineSetting.objects.filter(enabled=True, engine__in=engines).order_by("position", "name"):
+        engines[setting.engine]["settings"].append(
+            {
+                "name": setting.name,
+                "title": setting.title,
+                "description": setting.description,
+                "type": setting.type,
+                "unit": setting.unit,
+                "minimum": setting.minimum,
+                "maximum": setting.maximum,
+                "choices": setting.choices,
+                "not_above": setting.not_above or None,
+                "default": setting.default,
+                "live": setting.live,
+            }
+        )
     return list(engines.values())

@@ -6,6 +6,8 @@ The route that serves it is in clusters/api.py: it needs to know how much is in 
 from ninja import Schema
 from pydantic import Field
 
+from backend.catalog.states import SettingType
+
 
 class CatalogRegion(Schema):
     name: str
@@ -35,12 +37,32 @@ class CatalogProvider(Schema):
 class CatalogEngineVersion(Schema):
     version: str
     is_default: bool
+    upgrades_from: list[str] = Field(description="Versions whose clusters may change to this one")
+
+
+class CatalogEngineSetting(Schema):
+    """Something that the owner of a cluster may set of its engine."""
+
+    name: str
+    title: str
+    description: str
+    type: SettingType
+    unit: str = Field(description="Of numbers, for example ms or MiB/s; may be empty")
+    minimum: float | None
+    maximum: float | None
+    choices: list[str] = Field(description="Of the type choice: what it can be")
+    not_above: str | None = Field(description="Name of the setting that it may not exceed")
+    default: int | float | bool | str | None = Field(
+        description="The engine's own value; null: it depends on the machine type"
+    )
+    live: bool = Field(description="A running engine takes it over; false: every node is restarted for it")
 
 
 class CatalogEngine(Schema):
     name: str
     title: str
     versions: list[CatalogEngineVersion]
+    settings: list[CatalogEngineSetting]
 
 
 class Catalog(Schema):

@@ -4,7 +4,7 @@ An engine takes and returns frozen dataclasses; it imports neither Django nor Ce
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -99,6 +99,15 @@ class PeerView:
     tokens_digest: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SettingDifference:
+    """A setting that a running engine does not have as it should, in the engine's words. `setting`: our name for it."""
+
+    setting: str
+    wanted: str
+    found: str
+
+
 def tokens_digest(tokens: Iterable[int]) -> str:
     """The first 16 hexadecimal digits of SHA-256 over the sorted tokens joined with commas, as agents tell it."""
     return hashlib.sha256(",".join(str(token) for token in sorted(tokens)).encode()).hexdigest()[:16]
@@ -121,4 +130,13 @@ class Engine(Protocol):
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:
         """Empty when every node sees every member up, with its tokens and one schema; else the first difference."""
+        ...
+
+    def settings_disagreement(
+        self, options: Mapping[str, Any], in_effect: Mapping[str, str]
+    ) -> list[SettingDifference]:
+        """What differs between a ring's options and what a running engine says that it goes by. InvalidOption.
+
+        `in_effect` has the engine's own names. Of what it does not name, nothing is said.
+        """
         ...

@@ -59,6 +59,10 @@ def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces_address: 
 
 
 def _written(ring: Ring, member: RingMember) -> dict[str, Any]:
+    options = parse_options(ring.options)
+    jvm = {"profile": "small" if member.heap_mib <= SMALL_HEAP_MIB else "standard"}
+    if options.collector is not None:
+        jvm["collector"] = options.collector
     return {
         "engine": "cassandra",
         "version": ring.version,
@@ -70,8 +74,8 @@ def _written(ring: Ring, member: RingMember) -> dict[str, Any]:
         "initial_tokens": list(member.tokens),
         "heap_mib": member.heap_mib,
         "system_auth_replication": len(ring.members),
-        "jvm": {"profile": "small" if member.heap_mib <= SMALL_HEAP_MIB else "standard"},
-        "settings": parse_options(ring.options).settings(),
+        "jvm": jvm,
+        "settings": options.settings(),
     }
 
 

@@ -1,7 +1,11 @@
 """Apache Cassandra 5.0, behind the interface that every engine has."""
 
-from provisioner.engines.base import Capability, Entry, NodeConfig, NodeView, Ring, RingMember
+from collections.abc import Mapping
+from typing import Any
+
+from provisioner.engines.base import Capability, Entry, NodeConfig, NodeView, Ring, RingMember, SettingDifference
 from provisioner.engines.cassandra import agreement, configuration
+from provisioner.engines.cassandra.options import differences as setting_differences
 
 
 class CassandraEngine:
@@ -19,3 +23,8 @@ class CassandraEngine:
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:
         return agreement.ring_disagreement(ring, views)
+
+    def settings_disagreement(
+        self, options: Mapping[str, Any], in_effect: Mapping[str, str]
+    ) -> list[SettingDifference]:
+        return setting_differences(options, in_effect)

@@ -1,11 +1,14 @@
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from provisioner.engines.base import Capability, Engine, Entry, InvalidOption
+from provisioner.engines.base import Capability, Engine, Entry, InvalidOption, SettingDifference
+from provisioner.engines.cassandra import options as cassandra_options
 from provisioner.engines.cassandra.engine import CassandraEngine
-from provisioner.engines.cassandra.options import CassandraOptions, parse_options
+from provisioner.engines.cassandra.options import CassandraOptions, Truth, Whole, parse_options
 from provisioner.engines.conformance import EngineConformance, agreeing_views, three_zone_ring
 from provisioner.engines.registry import engine, engine_names
 
@@ -111,3 +114,48 @@ def test_it_says_who_sees_whom_how() -> None:
     views[0] = replace(views[0], peers=(down, *views[0].peers[1:]))
     found = CassandraEngine().ring_disagreement(ring, views)
     assert found == "demo-zone-1a-1 sees demo-zone-1b-1 down"
+
+
+def _catalogue() -> dict[str, dict[str, Any]]:
+    data = Path(__file__).resolve().parents[3] / "backend" / "catalog" / "data" / "cassandra.json"
+    return {setting["name"]: setting for setting in json.loads(data.read_text())["engines"][0]["settings"]}
+
+
+def test_it_knows_the_settings_of_the_catalogue_with_the_same_limits() -> None:
+    catalogue = _catalogue()
+    assert sorted(catalogue) == sorted(cassandra_options.names())
+    assert catalogue["gc"]["choices"] == list(cassandra_options.COLLECTORS)
+    for name, setting in cassandra_options.SETTINGS.items():
+        shown = catalogue[name]
+        match setting:
+            case Truth():
+                assert shown["type"] == "boolean", name
+            case Whole():
+                limits = (shown["type"], shown["minimum"], shown["maximum"])
+                assert limits == ("integer", setting.low, setting.high), name
+
+
+def test_what_the_catalogue_calls_the_engines_own_value_can_be_set() -> None:
+    parse_options({name: setting["default"] for name, setting in _catalogue().items() if "default" in setting})
+
+
+def test_it_names_the_collector_to_the_jvm_and_not_in_the_yaml() -> None:
+    ring = replace(three_zone_ring("5.0.5"), options={"gc": "zgc", "cdc_enabled": True})
+    document = CassandraEngine().node_config(ring, ring.members[0]).document
+    assert document["jvm"] == {"profile": "small", "collector": "zgc"}
+    assert document["settings"] == {"cdc_enabled": True}
+    own = replace(ring, options={"gc": "default"})
+    assert CassandraEngine().node_config(own, own.members[0]).document["jvm"] == {"profile": "small"}
+
+
+def test_it_finds_what_a_running_engine_has_otherwise() -> None:
+    wanted = {"read_timeout_ms": 8000, "max_hint_window_minutes": 180, "cdc_enabled": True, "concurrent_reads": 16}
+    in_effect = {
+        "read_request_timeout": "8s",
+        "max_hint_window": "10800000ms",
+        "cdc_enabled": "false",
+        "concurrent_writes": "8",
+    }
+    assert CassandraEngine().settings_disagreement(wanted, in_effect) == [
+        SettingDifference(setting="cdc_enabled", wanted="true", found="false")
+    ]
