@@ -1,29 +1,26 @@
-"""Every change to clusters and nodes: what people order, and what the provisioner finds out.
+"""What people order of clusters and nodes: each is one transaction with operation and audit record.
 
-People's actions are one transaction with operation and audit record. The provisioner's are single conditional updates,
-so that repeating one, or coming late with one, changes nothing.
+What the provisioner finds out is written by lifecycle.py.
 """
 
 import secrets
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.clusters import authorities, ordering, pki, plans, tokens, vault
-from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment
+from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.ordering import CheckedOrder
 from backend.clusters.queries import cluster_not_found, get_cluster
 from backend.clusters.schemas import ClusterOrder
 from backend.clusters.states import (
     SERVING,
     ClusterState,
-    NodeState,
     SecretPurpose,
     reason_against_deleting,
     reason_against_revealing,
@@ -40,9 +37,6 @@ _PASSWORD_BYTES = 24  # 32 characters
 _CONTROL_PASSWORD_BYTES = 32
 
 ensure_control_plane_pki = authorities.ensure_control_plane_pki
-
-
-# What people do
 
 
 def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
@@ -249,131 +243,3 @@ def _record(
 def _new_password() -> bytes:
     """32 characters that need no quoting in a shell, a URL or CQL."""
     return secrets.token_urlsafe(_PASSWORD_BYTES).encode()
-
-
-# What the provisioner finds out
-
-
-def _tell(cluster_id: str) -> None:
-    organisation_id = Cluster.objects.values_list("organisation_id", flat=True).get(id=cluster_id)
-    operations.notify(organisation_id, "cluster", cluster_id, cluster_id)
-
-
-@transaction.atomic
-def _change_node(node_id: str, condition: Q, **columns: Any) -> bool:
-    changed = Node.objects.filter(condition, id=node_id, deleted_at=None).update(**columns)
-    if changed:
-        _tell(Node.objects.values_list("cluster_id", flat=True).get(id=node_id))
-    return bool(changed)
-
-
-def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_address: str) -> None:
-    """The node's machine runs and has its address."""
-    same = Q(machine_id=machine_id, address=address, agent_address=agent_address) & ~Q(state=NodeState.PENDING)
-    _change_node(
-        node_id,
-        ~same | Q(address=None),
-        machine_id=machine_id,
-        address=address,
-        agent_address=agent_address,
-        state=Case(When(state=NodeState.PENDING, then=Value(NodeState.STARTING.value)), default=F("state")),
-    )
-
-
-def node_configured(node_id: str, *, revision: str) -> None:
-    """The node's agent has this configuration."""
-    Node.objects.filter(~Q(config_revision=revision), id=node_id).update(config_revision=revision)
-
-
-def node_proved(node_id: str, *, host_id: str, engine_version: str) -> None:
-    """The node has shown that it serves reads and writes."""
-    _change_node(
-        node_id,
-        ~Q(state=NodeState.UP, host_id=host_id, engine_version=engine_version),
-        state=NodeState.UP,
-        state_reason="",
-        host_id=host_id,
-        engine_version=engine_version,
-        observed_at=Now(),
-    )
-
-
-def node_observed(
-    node_id: str,
-    *,
-    state: NodeState,
-    host_id: str = "",
-    engine_version: str = "",
-    agent_version: str = "",
-    reason: str = "",
-) -> bool:
-    """What a look at the node has shown; what is empty was not seen and stays. True when something visible changed."""
-    seen = {"host_id": host_id, "engine_version": engine_version, "agent_version": agent_version}
-    columns = {name: value for name, value in seen.items() if value} | {"state": state, "state_reason": reason}
-    if _change_node(node_id, ~Q(**columns), **columns, observed_at=Now()):
-        return True
-    Node.objects.filter(id=node_id, deleted_at=None).update(observed_at=Now())
-    return False
-
-
-@transaction.atomic
-def _change_cluster(cluster_id: str, before: tuple[ClusterState, ...], **columns: Any) -> bool:
-    changed = Cluster.objects.filter(id=cluster_id, state__in=before).update(**columns)
-    if changed:
-        _tell(cluster_id)
-    return bool(changed)
-
-
-def cluster_active(cluster_id: str) -> bool:
-    """The cluster was proved: it serves its users from now on."""
-    return _change_cluster(
-        cluster_id,
-        (ClusterState.CREATING, ClusterState.DEGRADED),
-        state=ClusterState.ACTIVE,
-        active_at=Coalesce("active_at", Now()),
-    )
-
-
-def cluster_degraded(cluster_id: str) -> bool:
-    """A node of an active cluster does not serve."""
-    return _change_cluster(cluster_id, (ClusterState.ACTIVE,), state=ClusterState.DEGRADED)
-
-
-def cluster_recovered(cluster_id: str) -> bool:
-    """Every node of a degraded cluster serves again."""
-    return _change_cluster(cluster_id, (ClusterState.DEGRADED,), state=ClusterState.ACTIVE)
-
-
-def cluster_kept(cluster_id: str) -> bool:
-    """A deletion was cancelled before it began. Health checks find out whether all nodes serve."""
-    return _change_cluster(cluster_id, (ClusterState.DELETING,), state=ClusterState.ACTIVE)
-
-
-@transaction.atomic
-def cluster_deleted(cluster_id: str) -> bool:
-    """Nothing of the cluster is left in the world: its nodes end, its secrets are destroyed, its history stays."""
-    states = (ClusterState.CREATING, ClusterState.ACTIVE, ClusterState.DEGRADED, ClusterState.DELETING)
-    changed = _change_cluster(cluster_id, states, state=ClusterState.DELETED, deleted_at=Now())
-    NodeEnrolment.objects.filter(node__cluster_id=cluster_id).delete()
-    Node.objects.filter(cluster_id=cluster_id, deleted_at=None).update(
-        state=NodeState.DELETED, state_reason="", deleted_at=Now()
-    )
-    vault.destroy(cluster_id)
-    return changed
-
-
-@transaction.atomic
-def credentials_rotated(cluster_id: str) -> None:
-    """The engine has the new password: it can be revealed once."""
-    password = vault.find(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
-    if password is None:
-        return
-    vault.keep(cluster_id, SecretPurpose.ADMIN_PASSWORD, vault.opened(password))
-    vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
-    Cluster.objects.filter(id=cluster_id).update(admin_revealed_at=None)
-    _tell(cluster_id)
-
-
-def credentials_rotation_cancelled(cluster_id: str) -> None:
-    """The new password is forgotten. Whoever cannot sign in with the old one orders another."""
-    vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)

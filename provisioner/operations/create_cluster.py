@@ -4,7 +4,7 @@ The cluster becomes active only when every node has shown that it sees the whole
 written at ALL are read back at ALL through it. The start settings are those of docs/engine-start.md.
 """
 
-from backend.clusters import actions, vault
+from backend.clusters import lifecycle, vault
 from backend.clusters.states import SecretPurpose
 from backend.operations.models import Operation
 from provisioner.operations import names
@@ -69,16 +69,16 @@ def prove_node(context: StepContext) -> Outcome:
     )
     if isinstance(job, Wait):
         return job
-    actions.node_proved(node.id, host_id=str(job.result["host_id"]), engine_version=cluster.engine_version)
+    lifecycle.node_proved(node.id, host_id=str(job.result["host_id"]), engine_version=cluster.engine_version)
     return Done("ring and schema agreed; written at ALL, read at ALL")
 
 
 def _succeeded(operation: Operation) -> None:
-    actions.cluster_active(operation.cluster_id)
+    lifecycle.cluster_active(operation.cluster_id)
 
 
 def _cancelled(operation: Operation) -> None:
-    actions.cluster_deleted(operation.cluster_id)
+    lifecycle.cluster_deleted(operation.cluster_id)
 
 
 CODE = OperationCode(

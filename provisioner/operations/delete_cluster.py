@@ -3,7 +3,7 @@
 From the first machine on there is no way back, so the plan is not cancellable (the action says so).
 """
 
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.operations.models import Operation
 from provisioner.operations import names
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
@@ -37,11 +37,11 @@ def check_nothing_left(context: StepContext) -> Outcome:
 
 
 def _succeeded(operation: Operation) -> None:
-    actions.cluster_deleted(operation.cluster_id)
+    lifecycle.cluster_deleted(operation.cluster_id)
 
 
 def _cancelled(operation: Operation) -> None:
-    actions.cluster_kept(operation.cluster_id)
+    lifecycle.cluster_kept(operation.cluster_id)
 
 
 CODE = OperationCode(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from backend.catalog.models import MachineType
-from backend.clusters import actions, authorities, enrolment
+from backend.clusters import authorities, enrolment, lifecycle
 from backend.clusters.models import Cluster, Node
 from provisioner.agent.base import AgentUnreachable
 from provisioner.engines.base import Entry
@@ -65,7 +65,7 @@ def ensure_machine(context: StepContext) -> Outcome:
         provider.start_machine(region=node.datacenter.region, name=name)
     if machine.state is not MachineState.RUNNING:
         return Wait(0.2, f"{node.name}: its machine to start")
-    actions.node_machine_ready(
+    lifecycle.node_machine_ready(
         node.id, machine_id=machine.id, address=machine.address, agent_address=machine.agent_address
     )
     return Done(machine.address)
@@ -136,7 +136,7 @@ def put_config(
         surroundings().agent(node).put_config(config.document)
     except AgentUnreachable:
         return revive(node)
-    actions.node_configured(node.id, revision=config.revision)
+    lifecycle.node_configured(node.id, revision=config.revision)
     return None
 
 

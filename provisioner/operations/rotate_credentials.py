@@ -1,6 +1,6 @@
 """A new password for the customer's administrator, set by the control plane's own account on any node that answers."""
 
-from backend.clusters import actions, vault
+from backend.clusters import lifecycle, vault
 from backend.clusters.states import NodeState, SecretPurpose
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable
@@ -37,11 +37,11 @@ def set_password(context: StepContext) -> Outcome:
 
 
 def _succeeded(operation: Operation) -> None:
-    actions.credentials_rotated(operation.cluster_id)
+    lifecycle.credentials_rotated(operation.cluster_id)
 
 
 def _cancelled(operation: Operation) -> None:
-    actions.credentials_rotation_cancelled(operation.cluster_id)
+    lifecycle.credentials_rotation_cancelled(operation.cluster_id)
 
 
 CODE = OperationCode(

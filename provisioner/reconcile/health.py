@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import ClusterState, NodeState
 from backend.operations.models import Operation
@@ -100,9 +100,9 @@ def _judge_cluster(cluster: Cluster, looks: Sequence[_Look]) -> None:
         _write_down(look, verdict)
     states = {verdict.state for verdict in verdicts}
     if NodeState.DOWN in states:
-        if actions.cluster_degraded(cluster.id):
+        if lifecycle.cluster_degraded(cluster.id):
             log.error("cluster degraded", cluster_id=cluster.id)
-    elif NodeState.UP in states and cluster.state == ClusterState.DEGRADED and actions.cluster_recovered(cluster.id):
+    elif NodeState.UP in states and cluster.state == ClusterState.DEGRADED and lifecycle.cluster_recovered(cluster.id):
         log.info("cluster recovered", cluster_id=cluster.id)
 
 
@@ -142,7 +142,7 @@ def _write_down(look: _Look, verdict: Verdict) -> None:
     same = same and all(not value or getattr(node, name) == value for name, value in seen.items())
     if same and not vars(node)["is_stale"]:
         return
-    if actions.node_observed(node.id, state=verdict.state, reason=verdict.reason, **seen):
+    if lifecycle.node_observed(node.id, state=verdict.state, reason=verdict.reason, **seen):
         log.info(
             "node changed", node_id=node.id, cluster_id=node.cluster_id, state=verdict.state, reason=verdict.reason
         )

@@ -7,7 +7,7 @@ import pytest
 
 from backend.catalog import actions as catalog
 from backend.catalog.models import Region
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.clusters.models import Cluster, Node
 from backend.conftest import ApiClient, Tenant
 from backend.operations.models import Operation
@@ -63,20 +63,20 @@ def active(creating: Cluster) -> Cluster:
     """A cluster of three nodes that was proved."""
     for node in Node.objects.filter(cluster=creating):
         address = f"127.{node.position + 1}.0.1"
-        actions.node_machine_ready(
+        lifecycle.node_machine_ready(
             node.id, machine_id=f"m-{node.position}", address=address, agent_address=f"{address}:7443"
         )
-        actions.node_proved(
+        lifecycle.node_proved(
             node.id, host_id=f"00000000-0000-0000-0000-00000000000{node.position}", engine_version="5.0.5"
         )
     finish_operations()
-    assert actions.cluster_active(creating.id)
+    assert lifecycle.cluster_active(creating.id)
     creating.refresh_from_db()
     return creating
 
 
 @pytest.fixture
 def deleted(active: Cluster) -> Cluster:
-    actions.cluster_deleted(active.id)
+    lifecycle.cluster_deleted(active.id)
     active.refresh_from_db()
     return active

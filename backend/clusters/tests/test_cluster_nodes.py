@@ -1,6 +1,6 @@
 import pytest
 
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
 from backend.conftest import ApiClient
@@ -36,24 +36,24 @@ def test_what_is_not_known_yet_is_null(api: ApiClient, creating: Cluster):
 def test_a_machine_that_is_ready_is_starting(creating: Cluster):
     node = Node.objects.filter(cluster=creating)[0]
     for _ in range(2):
-        actions.node_machine_ready(node.id, machine_id="m-1", address="127.1.0.1", agent_address="127.1.0.1:7443")
+        lifecycle.node_machine_ready(node.id, machine_id="m-1", address="127.1.0.1", agent_address="127.1.0.1:7443")
     node.refresh_from_db()
     assert (node.state, node.machine_id, node.address) == ("starting", "m-1", "127.1.0.1")
 
 
 def test_a_proved_node_does_not_go_back_when_its_machine_is_noted_again(active: Cluster):
     node = Node.objects.filter(cluster=active)[0]
-    actions.node_machine_ready(node.id, machine_id="m-0", address="127.9.0.1", agent_address="127.9.0.1:7443")
+    lifecycle.node_machine_ready(node.id, machine_id="m-0", address="127.9.0.1", agent_address="127.9.0.1:7443")
     node.refresh_from_db()
     assert (node.state, node.address) == ("up", "127.9.0.1")
 
 
 def test_a_look_changes_what_was_seen_and_says_whether_it_did(api: ApiClient, active: Cluster):
     node = Node.objects.filter(cluster=active)[0]
-    assert actions.node_observed(
+    assert lifecycle.node_observed(
         node.id, state=NodeState.DOWN, reason="The engine does not run.", agent_version="0.1.0"
     )
-    assert not actions.node_observed(node.id, state=NodeState.DOWN, reason="The engine does not run.")
+    assert not lifecycle.node_observed(node.id, state=NodeState.DOWN, reason="The engine does not run.")
     shown = api.get(f"/clusters/{active.id}/nodes").json()["items"][0]
     assert (shown["state"], shown["state_reason"]) == ("down", "The engine does not run.")
     assert (shown["agent_version"], shown["engine_version"]) == ("0.1.0", "5.0.5")
@@ -62,13 +62,13 @@ def test_a_look_changes_what_was_seen_and_says_whether_it_did(api: ApiClient, ac
 
 def test_nobody_hears_of_a_deleted_node_again(deleted: Cluster):
     node = Node.objects.filter(cluster=deleted)[0]
-    assert not actions.node_observed(node.id, state=NodeState.UP)
-    actions.node_proved(node.id, host_id="x", engine_version="5")
+    assert not lifecycle.node_observed(node.id, state=NodeState.UP)
+    lifecycle.node_proved(node.id, host_id="x", engine_version="5")
     node.refresh_from_db()
     assert node.state == "deleted"
 
 
-@pytest.mark.parametrize("late", [actions.cluster_active, actions.cluster_degraded, actions.cluster_recovered])
+@pytest.mark.parametrize("late", [lifecycle.cluster_active, lifecycle.cluster_degraded, lifecycle.cluster_recovered])
 def test_late_news_does_not_bring_a_cluster_back(deleted: Cluster, late):
     assert not late(deleted.id)
     deleted.refresh_from_db()
@@ -76,8 +76,8 @@ def test_late_news_does_not_bring_a_cluster_back(deleted: Cluster, late):
 
 
 def test_degraded_and_back(active: Cluster):
-    assert not actions.cluster_recovered(active.id)
-    assert actions.cluster_degraded(active.id)
-    assert actions.cluster_recovered(active.id)
+    assert not lifecycle.cluster_recovered(active.id)
+    assert lifecycle.cluster_degraded(active.id)
+    assert lifecycle.cluster_recovered(active.id)
     first_active = Cluster.objects.get().active_at
     assert first_active == active.active_at

@@ -4,7 +4,7 @@ import pytest
 
 from backend.accounts.states import Permission, Role
 from backend.audit.models import AuditRecord
-from backend.clusters import actions, queries
+from backend.clusters import lifecycle, queries
 from backend.clusters.models import Cluster, Secret
 from backend.clusters.states import SecretPurpose
 from backend.clusters.tests.conftest import finish_operations
@@ -64,8 +64,8 @@ def test_a_new_password_is_shown_once_when_the_engine_has_it(api: ApiClient, act
 
     expected = queries.secret(active.id, SecretPurpose.NEXT_ADMIN_PASSWORD).decode()
     finish_operations()
-    actions.credentials_rotated(active.id)
-    actions.credentials_rotated(active.id)
+    lifecycle.credentials_rotated(active.id)
+    lifecycle.credentials_rotated(active.id)
     revealed = api.post(f"/clusters/{active.id}/credentials/reveal").json()["password"]
     assert revealed == expected != old
     assert not Secret.objects.filter(purpose=SecretPurpose.NEXT_ADMIN_PASSWORD).exists()
@@ -75,8 +75,8 @@ def test_a_cancelled_rotation_forgets_the_new_password(api: ApiClient, active: C
     old = queries.secret(active.id, SecretPurpose.ADMIN_PASSWORD)
     api.post(f"/clusters/{active.id}/credentials/rotate")
     finish_operations()
-    actions.credentials_rotation_cancelled(active.id)
-    actions.credentials_rotated(active.id)
+    lifecycle.credentials_rotation_cancelled(active.id)
+    lifecycle.credentials_rotated(active.id)
     assert queries.secret(active.id, SecretPurpose.ADMIN_PASSWORD) == old
 
 

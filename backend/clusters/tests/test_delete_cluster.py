@@ -2,7 +2,7 @@ import pytest
 
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
 from backend.conftest import ApiClient, Tenant
 from backend.operations.models import Operation, OperationStep
@@ -46,7 +46,7 @@ def test_it_can_be_cancelled_only_before_it_begins(api: ApiClient, active: Clust
 
 def test_a_cancelled_deletion_leaves_the_cluster(api: ApiClient, active: Cluster):
     api.delete(f"/clusters/{active.id}")
-    actions.cluster_kept(active.id)
+    lifecycle.cluster_kept(active.id)
     assert api.get(f"/clusters/{active.id}").json()["state"] == "active"
 
 
@@ -56,7 +56,7 @@ def test_a_viewer_may_not(tenant: Tenant, active: Cluster):
 
 def test_when_it_is_done_secrets_are_destroyed_and_history_stays(api: ApiClient, active: Cluster):
     api.delete(f"/clusters/{active.id}")
-    assert actions.cluster_deleted(active.id)
+    assert lifecycle.cluster_deleted(active.id)
     shown = api.get(f"/clusters/{active.id}").json()
     assert (shown["state"], shown["nodes_total"]) == ("deleted", 0)
     assert shown["deleted_at"] is not None
@@ -64,7 +64,7 @@ def test_when_it_is_done_secrets_are_destroyed_and_history_stays(api: ApiClient,
     assert not NodeEnrolment.objects.exists()
     assert set(Node.objects.values_list("state", flat=True)) == {"deleted"}
     assert len(api.get(f"/operations?cluster_id={active.id}").json()["items"]) == 2
-    assert not actions.cluster_deleted(active.id)
+    assert not lifecycle.cluster_deleted(active.id)
 
 
 @pytest.mark.parametrize("cluster_id", ["clu_missing", "x", "clu_%00", "a" * 300])

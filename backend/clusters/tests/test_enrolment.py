@@ -5,7 +5,7 @@ from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store
 from django.utils import timezone
 
-from backend.clusters import actions, authorities, enrolment, pki
+from backend.clusters import authorities, enrolment, lifecycle, pki
 from backend.clusters.enrolment import EnrolmentRequest, NotReadyYet, Refused
 from backend.clusters.models import Cluster, Node, NodeEnrolment
 
@@ -15,7 +15,7 @@ def node(creating: Cluster) -> Node:
     """A node whose machine runs; the agents' authority is there."""
     authorities.ensure_control_plane_pki()
     found = Node.objects.filter(cluster=creating)[0]
-    actions.node_machine_ready(found.id, machine_id="m", address="127.1.2.3", agent_address="127.1.2.3:7443")
+    lifecycle.node_machine_ready(found.id, machine_id="m", address="127.1.2.3", agent_address="127.1.2.3:7443")
     found.refresh_from_db()
     return found
 
@@ -128,6 +128,6 @@ def test_a_certificate_is_renewed_with_a_new_key_and_counts_when_it_is_served(no
 
 
 def test_nothing_is_renewed_for_a_node_that_is_gone(node: Node):
-    actions.cluster_deleted(node.cluster_id)
+    lifecycle.cluster_deleted(node.cluster_id)
     with pytest.raises(LookupError):
         enrolment.renew_certificate(node.id, pki.new_request(pki.new_key(), "agent"))

@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from backend.accounts.states import Role
-from backend.clusters import actions
+from backend.clusters import lifecycle
 from backend.clusters.models import Cluster
 from backend.clusters.tests.conftest import ORDER
 from backend.conftest import ApiClient, Tenant
@@ -100,5 +100,5 @@ def test_nothing_may_be_done_with_a_deleted_one(api: ApiClient, deleted: Cluster
 
 
 def test_a_degraded_cluster_still_serves(api: ApiClient, active: Cluster):
-    actions.cluster_degraded(active.id)
+    lifecycle.cluster_degraded(active.id)
     assert set(allowed(api, active).values()) == {None}

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from backend.catalog import actions as catalog
-from backend.clusters import actions, authorities, enrolment, pki
+from backend.clusters import authorities, enrolment, lifecycle, pki
 from backend.clusters.models import Node
 from backend.clusters.tests.conftest import ORDER
 from backend.config import enrol_asgi
@@ -32,7 +32,7 @@ def body(tenant: Tenant) -> dict[str, str]:
     authorities.ensure_control_plane_pki()
     assert tenant.api().post("/clusters", ORDER).status_code == 202
     node = Node.objects.all()[0]
-    actions.node_machine_ready(node.id, machine_id="m", address="127.1.2.3", agent_address="127.1.2.3:7443")
+    lifecycle.node_machine_ready(node.id, machine_id="m", address="127.1.2.3", agent_address="127.1.2.3:7443")
     return {
         "node_id": node.id,
         "token": enrolment.issue(node),
