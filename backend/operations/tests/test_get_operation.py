@@ -121,3 +121,13 @@ def test_what_is_over_has_its_time(api: ApiClient, start: Start):
 def test_another_organisations_is_not_found(stranger: Tenant, start: Start):
     answer = stranger.api().get(f"/operations/{start().id}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "operation_not_found")
+
+
+def test_what_the_step_at_hand_tells_goes_before_the_usual_time(api: ApiClient, start: Start):
+    operation = start(columns={"state": "running", "progress": 0.6})
+    set_steps(operation, "done", "running", "running", "done")
+    now = timezone.now()
+    OperationStep.objects.filter(operation=operation, position=1).update(eta_at=now + timedelta(seconds=300))
+    OperationStep.objects.filter(operation=operation, position=2).update(eta_at=now - timedelta(seconds=5))
+    # And a fifth of the usual 20 seconds for the step that has not begun.
+    assert api.get(f"/operations/{operation.id}").json()["eta_seconds"] == pytest.approx(304, abs=3)
