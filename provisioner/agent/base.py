@@ -95,6 +95,14 @@ class Status:
     engine_certificate_expires_at: datetime | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class EngineCertificate:
+    """What the engine is to show to drivers and to other nodes."""
+
+    certificate_pem: str
+    expires_at: datetime
+
+
 class AgentClient(Protocol):
     """Every call raises AgentUnreachable or AgentRefused, and returns within three seconds."""
 
@@ -119,3 +127,13 @@ class AgentClient(Protocol):
         ...
 
     def put_certificate(self, certificate_pem: str) -> None: ...
+
+    def engine_certificate(self) -> EngineCertificate: ...
+
+    def request_engine_certificate(self) -> str:
+        """PEM of a signing request for a new key of the engine, kept aside; the same until it is used."""
+        ...
+
+    def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
+        """The certificate for that key, and all authorities that the engine is to trust. The job reload-tls uses it."""
+        ...

@@ -22,6 +22,7 @@ from provisioner.agent.base import (
     AgentNotTrusted,
     AgentRefused,
     AgentUnreachable,
+    EngineCertificate,
     Job,
     Peer,
     RingStatus,
@@ -157,6 +158,16 @@ class HttpAgentClient:
 
     def put_certificate(self, certificate_pem: str) -> None:
         self._send("PUT", "/v1/certificate", body={"certificate": certificate_pem})
+
+    def engine_certificate(self) -> EngineCertificate:
+        answer = self._ask(schema.Certificate, "GET", "/v1/engine-certificate")
+        return EngineCertificate(certificate_pem=answer.certificate, expires_at=answer.not_after)
+
+    def request_engine_certificate(self) -> str:
+        return self._ask(schema.CertificateRequest, "POST", "/v1/engine-certificate/request").csr
+
+    def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
+        self._send("PUT", "/v1/engine-certificate", body={"certificate": certificate_pem, "ca": authorities_pem})
 
     def _look(self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None) -> Job:
         wait = min(wait_seconds, LONGEST_WAIT_SECONDS)

@@ -20,7 +20,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent.base import AgentRefused, AgentUnreachable, Disk, Job, Peer, RingStatus, Status
+from provisioner.agent import fake_access, fake_certificates
+from provisioner.agent.base import (
+    AgentRefused,
+    AgentUnreachable,
+    Disk,
+    EngineCertificate,
+    Job,
+    Peer,
+    RingStatus,
+    Status,
+)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, ring TEXT, body TEXT NOT NULL);
@@ -58,7 +68,19 @@ class _Node:
     agent_address: str
     config: dict[str, Any] | None = None
     installed: str = ""
+    versions: list[str] = field(default_factory=list)
     engine_running: bool = False
+    running_version: str = ""
+    # It runs, but takes no requests until it is stopped and started.
+    drained: bool = False
+    # What the running engine goes by, in its own words.
+    settings: dict[str, str] = field(default_factory=dict)
+    # Figures of the job inspect; what is left out is 0.
+    figures: dict[str, Any] = field(default_factory=dict)
+    engine_key: str = ""
+    engine_next_key: str = ""
+    engine_certificate: str = ""
+    engine_certificate_served: str = ""
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     certificate_number: int = 1
     last_error: str = ""
@@ -76,10 +98,14 @@ class _Node:
 
 @dataclass
 class _Ring:
-    """What all nodes of a cluster share: its roles with a hash of each password."""
+    """What all nodes of a cluster share: its roles with a hash of each password, and what they may do."""
 
-    roles: dict[str, str] = field(default_factory=lambda: {"cassandra": "cassandra"})
+    access: fake_access.Access = field(
+        default_factory=lambda: fake_access.Access(passwords={"cassandra": "cassandra"}, superusers=["cassandra"])
+    )
     control_username: str = ""
+    # By keyspace: replicas per data centre. The engine's own that every node holds for itself are not in it.
+    keyspaces: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,7 +130,7 @@ class FakeAgents:
         self._path = path
         self._memory = None if path is not None else _open(":memory:")
         self._memory_lock = threading.RLock()
-        self._powered = powered
+        self.powered = powered
         self._looks = dict(looks or {})
         self._seed = seed
         if path is not None:
@@ -141,7 +167,45 @@ class FakeAgents:
 
     def roles(self, cluster_name: str) -> frozenset[str]:
         with self._connection() as database:
-            return frozenset(_ring(database, cluster_name).roles)
+            return frozenset(_ring(database, cluster_name).access.passwords)
+
+    def access(self, cluster_name: str) -> fake_access.Access:
+        with self._connection() as database:
+            return _ring(database, cluster_name).access
+
+    def set_keyspaces(self, cluster_name: str, keyspaces: Mapping[str, Mapping[str, int]]) -> None:
+        """Replicas per data centre, by keyspace."""
+        with self._transaction() as database:
+            ring = _ring(database, cluster_name)
+            ring.keyspaces = {name: dict(replication) for name, replication in keyspaces.items()}
+            _store(database, f"ring {cluster_name}", ring)
+
+    def set_figures(self, node_id: str, **figures: Any) -> None:
+        """What the job inspect tells of a node: `repairs_running`, `pending_compactions`, and those of its clients."""
+        with self._transaction() as database:
+            node = _Node(**_load(database, f"node {node_id}"))
+            node.figures |= figures
+            _store(database, f"node {node_id}", node)
+
+    def versions(self) -> dict[str, str]:
+        """The version that every running engine was started with, by node."""
+        return {node.node_id: node.running_version for node in self._nodes() if node.engine_running}
+
+    def settings_in_effect(self) -> dict[str, dict[str, str]]:
+        return {node.node_id: node.settings for node in self._nodes() if node.engine_running}
+
+    def certificate_serials(self) -> dict[str, str]:
+        """Of the certificate that every engine shows to those who connect."""
+        return {
+            node.node_id: fake_certificates.serial_of(node.engine_certificate_served)
+            for node in self._nodes()
+            if node.engine_certificate_served
+        }
+
+    def _nodes(self) -> list[_Node]:
+        with self._connection() as database:
+            rows = database.execute("SELECT body FROM document WHERE id LIKE 'node %' ORDER BY id").fetchall()
+        return [_Node(**json.loads(row["body"])) for row in rows]
 
     def history(self) -> list[AgentEffect]:
         with self._connection() as database:
@@ -151,7 +215,7 @@ class FakeAgents:
     @contextmanager
     def call(self, call: str, *, node_id: str, address: str, job_kind: str = "") -> Iterator["FakeCall"]:
         """One call to one agent, in one transaction, with its faults."""
-        if not self._powered(address):
+        if not self.powered(address):
             raise AgentUnreachable(f"{address} does not answer")
         struck = self._draw(call, node_id, job_kind)
         if "unreachable" in struck:
@@ -165,7 +229,7 @@ class FakeAgents:
             yield FakeCall(
                 database=database,
                 node=node,
-                powered=self._powered,
+                powered=self.powered,
                 looks=self._looks,
                 fail_job="job-failed" in struck,
             )
@@ -262,12 +326,40 @@ class FakeCall:
         match kind:
             case "install":
                 self.node.installed = str(parameters["version"])
+                self.node.versions = sorted({*self.node.versions, self.node.installed})
                 return {"version": self.node.installed}
             case "start":
                 return self._start()
-            case "stop" | "drain":
-                self.node.engine_running = False
+            case "stop":
+                self.node.engine_running = self.node.drained = False
                 return {}
+            case "drain":
+                self._ring_up()
+                self.node.drained = True
+                return {}
+            case "inspect":
+                return self._inspected()
+            case "settings":
+                self._ring_up()
+                return {"settings": self.node.settings}
+            case "apply-settings":
+                return self._apply_settings()
+            case "upgrade-sstables":
+                self._ring_up()
+                return {}
+            case "reload-tls":
+                self._ring_up()
+                self.node.engine_certificate_served = self.node.engine_certificate
+                return {"serial": fake_certificates.serial_of(self.node.engine_certificate)}
+            case "keyspaces":
+                return self._keyspaces()
+            case "replicate":
+                return self._replicate(parameters)
+            case _ if kind in fake_access.JOBS:
+                ring = self._ring_up()
+                result = fake_access.work(ring.access, ring.control_username, kind, parameters)
+                _store(self.database, self._ring_id(), ring)
+                return result
             case "secure":
                 return self._secure(parameters)
             case "rotate-password":
@@ -286,17 +378,125 @@ class FakeCall:
             raise AgentRefused("not-installed", "the engine is not installed")
         if self.node.data_lost:
             raise AgentRefused("local-data-lost", "the disks are blank, and this node was a member of its ring")
-        self.node.engine_running = True
+        version = str(self.node.config.get("version", self.node.installed))
+        if version not in self.node.versions:
+            raise AgentRefused("engine-not-found", f"version {version} is not installed")
+        if self.node.engine_running:
+            return {}
+        self.node.engine_running, self.node.drained = True, False
+        self.node.running_version = version
+        self.node.settings = {name: _written(value) for name, value in self.node.config.get("settings", {}).items()}
+        self.node.engine_certificate_served = self.node.engine_certificate
         self.node.last_error = ""
         self.node.running_revision = str(self.node.config.get("revision", ""))
         return {}
 
+    def _inspected(self) -> dict[str, Any]:
+        described, figures = self._described(), self.node.figures
+        client = ("reads", "writes", "timeouts", "unavailables", "failures", "read_p99_ms", "write_p99_ms")
+        return {
+            "mode": self.mode(),
+            "unreachable": [peer.address for peer in described.peers if not peer.up],
+            "joining": [],
+            "leaving": [],
+            "moving": [],
+            "schema_versions": {
+                described.schema_version: [self.node.address, *(peer.address for peer in described.peers if peer.up)]
+            },
+            "repairs_running": figures.get("repairs_running", 0),
+            "pending_compactions": figures.get("pending_compactions", 0),
+            "client": {name: figures.get(name, 0) for name in client},
+        }
+
+    def _apply_settings(self) -> dict[str, Any]:
+        self._ring_up()
+        config = self.node.config or {}
+        wanted = {name: _written(value) for name, value in config.get("settings", {}).items()}
+        changed = sorted(
+            name for name in {*wanted, *self.node.settings} if wanted.get(name) != self.node.settings.get(name)
+        )
+        applied = [name for name in changed if name not in _NEED_RESTART]
+        for name in applied:
+            self.node.settings.pop(name, None)
+            if name in wanted:
+                self.node.settings[name] = wanted[name]
+        if applied == changed:
+            self.node.running_revision = str(config.get("revision", ""))
+        return {"applied": applied, "needs_restart": [name for name in changed if name in _NEED_RESTART]}
+
+    def _keyspaces(self) -> dict[str, Any]:
+        return {
+            "keyspaces": [
+                {
+                    "name": name,
+                    "replication": replication,
+                    "class": "NetworkTopologyStrategy",
+                    "system": name.startswith("system") or name == "ringmaster",
+                }
+                for name, replication in sorted(self._ring_up().keyspaces.items())
+            ]
+        }
+
+    def _replicate(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        for keyspace in parameters["keyspaces"]:
+            if keyspace["name"] not in ring.keyspaces:
+                raise AgentRefused("unknown-keyspace", f"there is no keyspace {keyspace['name']}")
+            ring.keyspaces[keyspace["name"]] = {dc: n for dc, n in keyspace["replication"].items() if n}
+        _store(self.database, self._ring_id(), ring)
+        return {}
+
+    def mode(self) -> str:
+        if not self.node.engine_running:
+            return ""
+        return "DRAINED" if self.node.drained else "NORMAL"
+
+    def own_certificate(self) -> str:
+        """The engine's, as a machine gets it at its first contact."""
+        if not self.node.engine_certificate:
+            self.node.engine_key = fake_certificates.new_key()
+            self.node.engine_certificate = fake_certificates.new_certificate(
+                self.node.engine_key, self.node.node_id, days=397
+            )
+            self.node.engine_certificate_served = self.node.engine_certificate
+            self._date_certificate()
+        return self.node.engine_certificate
+
+    def ask_for_certificate(self) -> str:
+        if not self.node.engine_next_key:
+            self.node.engine_next_key = fake_certificates.new_key()
+        return fake_certificates.new_request(self.node.engine_next_key, self.node.node_id)
+
+    def take_certificate(self, certificate_pem: str) -> None:
+        if certificate_pem == self.node.engine_certificate:
+            return
+        if not self.node.engine_next_key:
+            raise AgentRefused("no-renewal", "no signing request was made")
+        if not fake_certificates.fits(certificate_pem, self.node.engine_next_key):
+            raise AgentRefused("certificate-refused", "the certificate is not for the key kept aside")
+        self.own_certificate()
+        self.node.engine_key, self.node.engine_next_key = self.node.engine_next_key, ""
+        self.node.engine_certificate = certificate_pem
+        self._date_certificate()
+        self.effect("engine certificate")
+
+    def _date_certificate(self) -> None:
+        self.node.engine_certificate_expires_at = fake_certificates.not_after(self.node.engine_certificate)
+
     def _secure(self, parameters: dict[str, Any]) -> dict[str, Any]:
         ring = self._ring_up()
-        ring.roles = {
-            parameters["admin_username"]: parameters["admin_password_hash"],
-            parameters["control_username"]: _digest(parameters["control_password"]),
-        }
+        ring.access = fake_access.Access(
+            passwords={
+                parameters["admin_username"]: parameters["admin_password_hash"],
+                parameters["control_username"]: _digest(parameters["control_password"]),
+            },
+            superusers=[parameters["admin_username"], parameters["control_username"]],
+        )
+        if "datacenter" in parameters:
+            ring.keyspaces = {
+                "ringmaster": {parameters["datacenter"]: parameters["replication"]},
+                "system_auth": {parameters["datacenter"]: parameters["system_auth_replication"]},
+            }
         ring.control_username = parameters["control_username"]
         _store(self.database, self._ring_id(), ring)
         return {}
@@ -304,9 +504,9 @@ class FakeCall:
     def _rotate(self, parameters: dict[str, Any]) -> dict[str, Any]:
         ring = self._ring_up()
         self._check_password(ring, parameters)
-        if parameters["username"] not in ring.roles:
+        if parameters["username"] not in ring.access.passwords:
             raise AgentRefused("unknown-role", f"there is no role {parameters['username']}")
-        ring.roles[parameters["username"]] = parameters["password_hash"]
+        ring.access.passwords[parameters["username"]] = parameters["password_hash"]
         _store(self.database, self._ring_id(), ring)
         return {}
 
@@ -319,17 +519,21 @@ class FakeCall:
         return asdict(self._described())
 
     def _check_password(self, ring: _Ring, parameters: dict[str, Any]) -> None:
-        if ring.roles.get(parameters["control_username"]) != _digest(parameters["control_password"]):
+        if ring.access.passwords.get(parameters["control_username"]) != _digest(parameters["control_password"]):
             raise AgentRefused("bad-credentials", "the control role's password is wrong")
 
     def _ring_up(self) -> _Ring:
-        if not self.node.engine_running:
+        if not self.node.engine_running or self.node.drained:
             raise AgentRefused("engine-not-running", "the engine does not run")
         return _ring(self.database, self._cluster_name())
 
     def described_or_none(self) -> RingStatus | None:
         """What status shows of the ring: nothing before the agent knows the control role."""
-        if not self.node.engine_running or not _ring(self.database, self._cluster_name()).control_username:
+        if (
+            not self.node.engine_running
+            or self.node.drained
+            or not _ring(self.database, self._cluster_name()).control_username
+        ):
             return None
         return self._described()
 
@@ -366,7 +570,7 @@ class FakeCall:
         return [self.node, *others]
 
     def _up(self, member: _Node) -> bool:
-        return member.engine_running and self.powered(member.agent_address)
+        return member.engine_running and not member.drained and self.powered(member.agent_address)
 
     def _cluster_name(self) -> str:
         return str((self.node.config or {}).get("cluster_name", ""))
@@ -393,11 +597,11 @@ class FakeAgentClient:
                 agent_version="fake",
                 engine_state=states[node.engine_running],
                 engine_version=node.installed,
-                cql_ready=node.engine_running,
+                cql_ready=node.engine_running and not node.drained,
                 restarts=0,
                 last_error=node.last_error,
                 ring=call.described_or_none(),
-                mode="NORMAL" if node.engine_running else "",
+                mode=call.mode(),
                 time=datetime.now(UTC) + timedelta(seconds=node.clock_offset_seconds),
                 local_data_lost=node.data_lost,
                 disk=Disk(
@@ -455,6 +659,24 @@ class FakeAgentClient:
             call.node.certificate_number += 1
             call.effect("certificate")
 
+    def engine_certificate(self) -> EngineCertificate:
+        with self._call("engine_certificate") as call:
+            return _engine_certificate(call.own_certificate())
+
+    def request_engine_certificate(self) -> str:
+        with self._call("request_engine_certificate") as call:
+            return call.ask_for_certificate()
+
+    def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
+        with self._call("put_engine_certificate") as call:
+            call.take_certificate(certificate_pem)
+
+    def served_certificate(self) -> str:
+        """What the engine shows to those who connect, PEM."""
+        with self._call("served_certificate") as call:
+            call.own_certificate()
+            return call.node.engine_certificate_served
+
     @contextmanager
     def _call(self, call: str, *, job_kind: str = "") -> Iterator[FakeCall]:
         with self.agents.call(call, node_id=self.node_id, address=self.address, job_kind=job_kind) as running:
@@ -487,7 +709,22 @@ def _store(database: sqlite3.Connection, identifier: str, thing: _Node | _Ring) 
 
 
 def _ring(database: sqlite3.Connection, cluster_name: str) -> _Ring:
-    return _Ring(**(_find(database, f"ring {cluster_name}") or {}))
+    stored = _find(database, f"ring {cluster_name}")
+    if stored is None:
+        return _Ring()
+    return _Ring(**(stored | {"access": fake_access.Access(**stored["access"])}))
+
+
+# Settings that a running engine does not take, as far as tests need to know.
+_NEED_RESTART = frozenset({"cdc_enabled", "concurrent_reads", "concurrent_writes", "auto_snapshot"})
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _engine_certificate(pem: str) -> EngineCertificate:
+    return EngineCertificate(certificate_pem=pem, expires_at=datetime.fromisoformat(fake_certificates.not_after(pem)))
 
 
 def _host_id(node: _Node) -> str:

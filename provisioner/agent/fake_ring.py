@@ -1,0 +1,165 @@
+"""What the nodes of a simulated ring share: who is a member, and which node holds which data.
+
+Data is 256 positions evenly spread over the ring. A row at a position belongs to as many nodes as its keyspace says,
+found as the engine finds them: clockwise, one per rack as long as there are racks left. What a node really holds is kept
+apart from that, so that a node that joined without its data, or a removal that lost some, can be seen.
+"""
+
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+POSITIONS = 256
+"""As many rows as the canary has."""
+
+_LOWEST = -(2**63)
+_STEP = 2**64 // POSITIONS
+
+SYSTEM_KEYSPACES = ("system_auth", "system_distributed", "system_traces", "ringmaster")
+
+
+@dataclass
+class Table:
+    """One full copy of it."""
+
+    bytes: int
+    partitions: int
+
+
+@dataclass
+class Keyspace:
+    """`replication`: copies per data centre. A simple strategy has one number, under the empty name."""
+
+    replication: dict[str, int]
+    tables: dict[str, Table] = field(default_factory=dict)
+    strategy: str = "NetworkTopologyStrategy"
+
+
+@dataclass
+class Member:
+    """`state` is NORMAL, JOINING or LEAVING. `holds`: positions per keyspace."""
+
+    node_id: str
+    agent_address: str
+    datacenter: str
+    rack: str
+    tokens: list[int]
+    state: str
+    holds: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return self.agent_address.rpartition(":")[0]
+
+
+@dataclass
+class FakeRing:
+    """`members` by host id. `altered`: how often a schema change was made. `moving`: what someone else is doing to it."""
+
+    members: dict[str, Member] = field(default_factory=dict)
+    keyspaces: dict[str, Keyspace] = field(default_factory=dict)
+    altered: int = 0
+    moving: list[str] = field(default_factory=list)
+
+    @classmethod
+    def stored(cls, document: dict[str, Any]) -> "FakeRing":
+        return cls(
+            members={host_id: Member(**member) for host_id, member in document["members"].items()},
+            keyspaces={
+                name: Keyspace(**keyspace | {"tables": {t: Table(**table) for t, table in keyspace["tables"].items()}})
+                for name, keyspace in document["keyspaces"].items()
+            },
+            altered=document["altered"],
+            moving=document["moving"],
+        )
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def host_id_of(self, node_id: str, agent_address: str) -> str | None:
+        for host_id, member in self.members.items():
+            if (member.node_id, member.agent_address) == (node_id, agent_address):
+                return host_id
+        return None
+
+    def host_id_at(self, address: str) -> str | None:
+        return next((host_id for host_id, member in self.members.items() if member.address == address), None)
+
+    def owners(self) -> dict[str, Member]:
+        """Those that own ranges: who joins does not yet, who leaves still does."""
+        return {host_id: member for host_id, member in self.members.items() if member.state != "JOINING"}
+
+    def replicas(self, keyspace: str) -> list[list[str]]:
+        """Host ids of the replicas of each position."""
+        wanted = self.keyspaces[keyspace].replication
+        owners = self.owners()
+        circle = sorted((token, host_id) for host_id, member in owners.items() for token in member.tokens)
+        return [self._walk(circle, owners, wanted, _LOWEST + position * _STEP) for position in range(POSITIONS)]
+
+    def _walk(
+        self, circle: list[tuple[int, str]], owners: dict[str, Member], wanted: dict[str, int], start: int
+    ) -> list[str]:
+        after = [host_id for token, host_id in circle if token >= start]
+        clockwise = list(dict.fromkeys([*after, *(host_id for token, host_id in circle if token < start)]))
+        chosen: list[str] = []
+        for datacenter, copies in wanted.items():
+            here = [h for h in clockwise if datacenter in ("", owners[h].datacenter)]
+            racks: set[str] = set()
+            firsts = []
+            for host_id in here:
+                if datacenter == "" or owners[host_id].rack not in racks:
+                    racks.add(owners[host_id].rack)
+                    firsts.append(host_id)
+            chosen += (firsts + [h for h in here if h not in firsts])[:copies]
+        return chosen
+
+    def write(self, keyspace: str, up: set[str]) -> None:
+        """A row at every position, to every replica that is up."""
+        for position, replicas in enumerate(self.replicas(keyspace)):
+            for host_id in replicas:
+                if host_id in up:
+                    self._hold(host_id, keyspace, position)
+
+    def stream_to(self, host_id: str, up: set[str], *, datacenter: str = "") -> None:
+        """It gets what it is to hold from others that are up, if any of them holds it (and is in that data centre)."""
+        for keyspace in self.keyspaces:
+            for position, replicas in enumerate(self.replicas(keyspace)):
+                sources = [
+                    other
+                    for other, member in self.members.items()
+                    if other != host_id
+                    and other in up
+                    and datacenter in ("", member.datacenter)
+                    and position in member.holds.get(keyspace, ())
+                ]
+                if host_id in replicas and sources:
+                    self._hold(host_id, keyspace, position)
+
+    def clean_up(self, host_id: str) -> None:
+        """It drops what it is no replica of any more."""
+        member = self.members[host_id]
+        for keyspace, positions in member.holds.items():
+            replicas = self.replicas(keyspace)
+            member.holds[keyspace] = [position for position in positions if host_id in replicas[position]]
+
+    def missing(self) -> list[str]:
+        """Rows that a replica should hold and does not, where data is at all; empty when every copy is there."""
+        lacking = []
+        for keyspace in self.keyspaces:
+            written = {p for member in self.members.values() for p in member.holds.get(keyspace, ())}
+            for position, replicas in enumerate(self.replicas(keyspace)):
+                for host_id in replicas:
+                    if position in written and position not in self.members[host_id].holds.get(keyspace, ()):
+                        lacking.append(f"{keyspace} {position} on {self.members[host_id].node_id}")
+        return lacking
+
+    def _hold(self, host_id: str, keyspace: str, position: int) -> None:
+        held = self.members[host_id].holds.setdefault(keyspace, [])
+        if position not in held:
+            held.append(position)
+            held.sort()
+
+
+def new_host_id(node_id: str, agent_address: str) -> str:
+    """Another machine is another node to the engine."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{node_id} {agent_address}"))
