@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,33 +37,55 @@ def product(run: Path) -> Iterator[httpx.Client]:
         subprocess.run([*launcher, "clean"], env=environment, check=True)
 
 
-def place_order(api: httpx.Client) -> dict[str, Any]:
-    """Order a cluster of three nodes in three zones: the cluster and its operation."""
+def start_again(run: Path) -> None:
+    """Start what does not run of a product in `run`, as `make up` would. Its ports stay the same."""
+    environment = {**os.environ, "RINGMASTER_RUN_DIR": str(run)}
+    subprocess.run([sys.executable, "-m", "infra.local.launcher", "start"], env=environment, check=True)
+
+
+def place_order(
+    api: httpx.Client,
+    *,
+    zones: Sequence[str] = ZONES,
+    nodes_per_zone: int = 1,
+    machine_type: str = "local.small",
+    engine_version: str | None = None,
+) -> dict[str, Any]:
+    """Order a cluster, by default of three nodes in three zones: the cluster and its operation."""
     answer = api.post(
         "/clusters",
         json={
             "name": f"e2e-{uuid.uuid4().hex[:8]}",
             "engine": "cassandra",
+            "engine_version": engine_version,
             "provider": "local",
             "region": "local-1",
-            "zones": list(ZONES),
-            "machine_type": "local.small",
-            "nodes_per_zone": 1,
+            "zones": list(zones),
+            "machine_type": machine_type,
+            "nodes_per_zone": nodes_per_zone,
         },
     ).raise_for_status()
     started: dict[str, Any] = answer.json()
     return started
 
 
-def order(api: httpx.Client) -> tuple[str, float]:
-    """Order a cluster and wait until it is proved: its id and the seconds it took."""
+def order(api: httpx.Client, **wanted: Any) -> tuple[str, float]:
+    """Order a cluster (as `place_order`) and wait until it is proved: its id and the seconds it took."""
     began = time.monotonic()
-    started = place_order(api)
+    started = place_order(api, **wanted)
     follow(api, started["operation"]["id"])
     return started["cluster"]["id"], time.monotonic() - began
 
 
+def change(api: httpx.Client, cluster: str, kind: str, **wanted: Any) -> str:
+    """Ask for a change of a living cluster: the id of its operation."""
+    answer = api.post(f"/clusters/{cluster}/changes", json={"kind": kind, **wanted}).raise_for_status()
+    operation: str = answer.json()["operation"]["id"]
+    return operation
+
+
 def follow(api: httpx.Client, operation: str) -> None:
+    """Wait until an operation has succeeded. RuntimeError when it ends otherwise or needs a person."""
     while True:
         found = api.get(f"/operations/{operation}").raise_for_status().json()
         if found["state"] == "succeeded":
