@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,38 +41,79 @@ class Step:
     facts: tuple[str, ...] = ()
 
 
+class Commands:
+    """The commands that run now, of all steps. Ended together, after which none is started any more."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._over = False
+        # Held from before a command starts until it is known here: one that ends the commands misses none.
+        self._lock = threading.Lock()
+
+    def start(self, command: list[str], *, cwd: Path | None, environment: dict[str, str]) -> subprocess.Popen[str]:
+        """Raises StepError when the commands have been ended."""
+        with self._lock:
+            if self._over:
+                raise StepError("the set-up is ending")
+            child = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self._running.add(child)
+            return child
+
+    def forget(self, child: subprocess.Popen[str]) -> None:
+        """It has ended, and so has all that held its output."""
+        with self._lock:
+            self._running.discard(child)
+
+    def end(self) -> None:
+        """End those that still run with all that they started: asked first, made to after three seconds."""
+        with self._lock:
+            self._over = True
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            for child in self._left():
+                # Also when the command itself is gone: what it started is in its group and may hold its output.
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, how)
+            deadline = time.monotonic() + 3
+            while time.monotonic() < deadline and self._left():
+                time.sleep(0.05)
+
+    def _left(self) -> list[subprocess.Popen[str]]:
+        with self._lock:
+            return list(self._running)
+
+
 @dataclass
 class Run:
     """The commands of one step: shown line by line behind the step's name, and ended together on Ctrl-C."""
 
     name: str
     environment: dict[str, str]
-    children: set[subprocess.Popen[str]]
+    commands: Commands
     printing: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(
         self, command: Sequence[str | Path], *, cwd: Path | None = None, variables: Mapping[str, str] | None = None
     ) -> None:
         """Run a command to its end, with additional environment `variables`. Raises StepError when it fails."""
-        child = subprocess.Popen(
-            [str(word) for word in command],
-            cwd=cwd,
-            env={**self.environment, **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        self.children.add(child)
+        words, environment = [str(word) for word in command], {**self.environment, **(variables or {})}
+        child = self.commands.start(words, cwd=cwd, environment=environment)
         try:
             assert child.stdout is not None
             for line in child.stdout:
                 self.say(line.rstrip())
             code = child.wait()
         finally:
-            self.children.discard(child)
+            self.commands.forget(child)
         if code != 0:
             raise StepError(f"{self.name}: `{' '.join(str(word) for word in command[:4])} …` ended with {code}")
 
@@ -108,12 +149,12 @@ def main() -> int:
 
 def _set_up(place: Layout, *, development: bool) -> int:
     started = time.monotonic()
-    children: set[subprocess.Popen[str]] = set()
+    commands = Commands()
     printing = threading.Lock()
     environment = _environment(place)
 
     def runner(name: str) -> Run:
-        return Run(name, environment, children, printing)
+        return Run(name, environment, commands, printing)
 
     requirements = system.RUN + (system.DEVELOPMENT if development else ())
     apt = runner("system")
@@ -125,7 +166,7 @@ def _set_up(place: Layout, *, development: bool) -> int:
     try:
         _side_by_side(place, due, runner)
     finally:
-        _end(children)
+        commands.end()
     print(f"set-up: done in {time.monotonic() - started:.0f} s ({', '.join(step.name for step in due)})")
     return 0
 
@@ -284,17 +325,6 @@ def _side_by_side(place: Layout, due: list[Step], runner: Callable[[str], Run]) 
             thread.join(0.1)
     if failures:
         raise failures[0]
-
-
-def _end(children: set[subprocess.Popen[str]]) -> None:
-    """End the commands that still run, with all that they started."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        for child in list(children):
-            if child.poll() is None:
-                os.killpg(child.pid, how)
-        deadline = time.monotonic() + 3
-        while time.monotonic() < deadline and any(child.poll() is None for child in list(children)):
-            time.sleep(0.05)
 
 
 @contextmanager

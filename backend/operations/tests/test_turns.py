@@ -1,4 +1,4 @@
-"""What is ordered beside an open operation is refused, waits or makes way, as the table says, and goes on in its turn."""
+"""An order beside an open operation is refused, waits or makes way, as the table says, and goes on in its turn."""
 
 import threading
 from datetime import timedelta

@@ -1,13 +1,15 @@
+import subprocess
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.local import setup
 from infra.local.layout import Layout
-from infra.local.setup import Run, Step, StepError
+from infra.local.setup import Commands, Run, Step, StepError
 
 
 @pytest.fixture
@@ -16,7 +18,7 @@ def place(tmp_path: Path) -> Layout:
 
 
 def runner(name: str) -> Run:
-    return Run(name, {"PATH": "/usr/bin:/bin"}, set())
+    return Run(name, {"PATH": "/usr/bin:/bin"}, Commands())
 
 
 def step(place: Layout, name: str, work: Callable[[Run], None], *after: str) -> Step:
@@ -93,11 +95,52 @@ def test_ending_the_commands_ends_what_they_started(place: Layout) -> None:
     thread.start()
     while not (mark.exists() and mark.read_text().strip()):
         time.sleep(0.02)
-    setup._end(run.children)
+    run.commands.end()
     thread.join(10)
     assert not thread.is_alive()
-    status = Path(f"/proc/{mark.read_text().strip()}/stat")
-    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert not _lives(int(mark.read_text()))
+    with pytest.raises(StepError, match="ending"):
+        run(["true"])
+
+
+def test_ending_the_commands_ends_what_outlives_the_command_itself(place: Layout) -> None:
+    run = runner("gone")
+    mark = place.checkout / "child"
+    thread = threading.Thread(target=lambda: run(["sh", "-c", f"sleep 600 & echo $! > {mark}"]))
+    thread.start()
+    while not (mark.exists() and mark.read_text().strip()):
+        time.sleep(0.02)
+    run.commands.end()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert not _lives(int(mark.read_text()))
+
+
+def test_a_command_that_is_being_started_is_ended_too(place: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command may run before the thread that started it comes to note so."""
+    popen, running = subprocess.Popen, threading.Event()
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        child = popen(*arguments, **options)
+        running.set()
+        time.sleep(0.3)
+        return child
+
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    run = runner("slow")
+    thread = threading.Thread(target=_ignore_failure, args=(run, "sleep 600"))
+    thread.start()
+    assert running.wait(10)
+    run.commands.end()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def _ignore_failure(run: Run, script: str) -> None:
