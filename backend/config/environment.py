@@ -4,10 +4,10 @@ import base64
 import binascii
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
@@ -51,6 +51,9 @@ def _master_key_file(value: Path) -> Path:
     return value
 
 
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
 class Env(BaseSettings):
     """The environment. Field names are the variable names in lower case."""
 
@@ -74,6 +77,16 @@ class Env(BaseSettings):
     ringmaster_agent_binary: Path | None = Field(default=None, description="The agent that local machines run")
     ringmaster_console_dir: Path | None = Field(default=None, description="The built console; unset: API only")
     ringmaster_test_catalog: bool = Field(default=False, description="Offer the provider that only pretends")
+    ringmaster_test_fleet: Path | None = Field(
+        default=None,
+        description="Socket of a fleet simulator, which then is the provider that only pretends; never in production",
+    )
+    ringmaster_leak_grace_seconds: int = Field(
+        default=900, ge=0, description="How long a leaked machine or network is only reported before it is deleted"
+    )
+    ringmaster_health_cpu_share: float = Field(
+        default=0.08, gt=0, le=1, description="Of one core, at most, that looking at clusters without trouble may take"
+    )
     ringmaster_database_pool: bool = Field(
         default=False, description="Pool connections: for the threaded API, never for forking workers"
     )
@@ -87,6 +100,15 @@ class Env(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _no_simulator_in_production(self) -> Self:
+        pretends = self.ringmaster_test_catalog and self.public_host in _LOOPBACK
+        if self.ringmaster_test_fleet is not None and not pretends:
+            raise ValueError(
+                "RINGMASTER_TEST_FLEET is for tests: it needs RINGMASTER_TEST_CATALOG=true and a public URL on loopback"
+            )
+        return self
 
     @property
     def public_host(self) -> str:
@@ -143,7 +165,7 @@ def read_environment() -> Env:
     except ValidationError as error:
         lines = []
         for problem in error.errors():
-            name = str(problem["loc"][0]).upper()
+            name = str(problem["loc"][0]).upper() if problem["loc"] else "the environment"
             what = "is not set" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
             lines.append(f"ringmaster: {name} {what}")
         sys.exit("\n".join(lines))

@@ -10,9 +10,14 @@ from backend.clusters.models import Node
 from provisioner.agent.base import AgentClient
 from provisioner.agent.client import AgentConnections, ClientMaterial
 from provisioner.engines import registry as engines
+from provisioner.fleet.client import Fleet
 from provisioner.operations.surroundings import Surroundings
 from provisioner.providers import registry as providers
+from provisioner.providers.base import Provider
 from provisioner.providers.local.provider import LocalSettings
+
+SIMULATED = "fake"
+"""The provider that a fleet simulator stands for, where the environment names one."""
 
 _BAKE = Path(__file__).resolve().parents[2] / "images" / "machine" / "cassandra" / "bake"
 
@@ -20,6 +25,7 @@ _BAKE = Path(__file__).resolve().parents[2] / "images" / "machine" / "cassandra"
 def real_surroundings() -> Surroundings:
     """Built once per process. Agents' certificates are read at the first call to one, not at start."""
     offered = _provider_settings()
+    simulated = None if settings.ENV.ringmaster_test_fleet is None else Fleet(settings.ENV.ringmaster_test_fleet)
 
     @once
     def connections() -> AgentConnections:
@@ -28,10 +34,17 @@ def real_surroundings() -> Surroundings:
             ClientMaterial(ca_pem=material.ca_pem, cert_pem=material.cert_pem, key_pem=material.key_pem)
         )
 
+    def provider(name: str) -> Provider:
+        if simulated is not None and name == SIMULATED:
+            return simulated.provider()
+        return providers.provider(name, offered)
+
     def agent(node: Node) -> AgentClient:
+        if simulated is not None and node.cluster.provider == SIMULATED:
+            return simulated.agent(node_id=node.id, address=node.agent_address)
         return connections().client(node_id=node.id, address=node.agent_address)
 
-    return Surroundings(provider=lambda name: providers.provider(name, offered), engine=engines.engine, agent=agent)
+    return Surroundings(provider=provider, engine=engines.engine, agent=agent)
 
 
 def _provider_settings() -> providers.ProviderSettings:

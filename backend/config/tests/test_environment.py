@@ -72,3 +72,15 @@ def test_it_says_one_line_for_each_thing_that_is_wrong(good: pytest.MonkeyPatch,
     ]
     assert lines[1] == "ringmaster: REDIS_URL is not set"
     assert "openssl rand -base64 32" in lines[3]
+
+
+def test_a_fleet_simulator_is_refused_in_production(good: pytest.MonkeyPatch):
+    good.setenv("RINGMASTER_TEST_FLEET", "/tmp/fleet.sock")
+    good.setenv("RINGMASTER_TEST_CATALOG", "true")
+    with pytest.raises(SystemExit, match="RINGMASTER_TEST_FLEET is for tests"):
+        read_environment()
+    good.setenv("RINGMASTER_PUBLIC_URL", "http://127.0.0.1:8000")
+    assert read_environment().ringmaster_test_fleet == Path("/tmp/fleet.sock")
+    good.delenv("RINGMASTER_TEST_CATALOG")
+    with pytest.raises(SystemExit, match="RINGMASTER_TEST_FLEET is for tests"):
+        read_environment()
