@@ -3,6 +3,7 @@
 Single conditional updates, so that repeating one, or coming late with one, changes nothing.
 """
 
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -138,3 +139,63 @@ def credentials_rotated(cluster_id: str) -> None:
 def credentials_rotation_cancelled(cluster_id: str) -> None:
     """The new password is forgotten. Whoever cannot sign in with the old one orders another."""
     vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
+
+
+# What restarts, upgrades, settings and certificates find out
+
+
+def node_taken_down(node_id: str, *, reason: str, for_good: bool = False) -> None:
+    """Its engine was stopped on purpose: to be started again at once, or `for_good`, until somebody starts it."""
+    state = NodeState.STOPPED if for_good else NodeState.STARTING
+    _change_node(node_id, ~Q(state=state, state_reason=reason), state=state, state_reason=reason)
+
+
+def node_stop_wanted(node_id: str, wanted: bool) -> None:
+    """Whether it is to stay stopped: nothing starts it by itself then."""
+    _change_node(node_id, ~Q(stop_wanted=wanted), stop_wanted=wanted)
+
+
+def node_runs(node_id: str, *, revision: str) -> None:
+    """The engine goes by the configuration of this revision."""
+    if revision:
+        _change_node(node_id, ~Q(running_revision=revision), running_revision=revision)
+
+
+def node_back(node_id: str, *, engine_version: str) -> None:
+    """Its engine serves again, with what it had before."""
+    back = {"state": NodeState.UP, "state_reason": "", "engine_version": engine_version}
+    _change_node(node_id, ~Q(**back), **back, observed_at=Now())
+
+
+def node_drift(node_id: str, drift: list[dict[str, str]]) -> bool:
+    """What the running engine has otherwise than it should, `setting`, `wanted`, `found` each. True when it changed."""
+    return _change_node(node_id, ~Q(drift=drift), drift=drift)
+
+
+def node_certificate_renewed(node_id: str, *, expires_at: datetime) -> None:
+    """The engine has a certificate that ends then."""
+    _change_node(
+        node_id,
+        ~Q(engine_certificate_expires_at=expires_at) | Q(engine_certificate_expires_at=None),
+        engine_certificate_expires_at=expires_at,
+    )
+
+
+@transaction.atomic
+def cluster_upgraded(cluster_id: str, *, engine_version: str) -> bool:
+    """Every node runs this version."""
+    changed = Cluster.objects.filter(~Q(engine_version=engine_version), id=cluster_id).update(
+        engine_version=engine_version
+    )
+    if changed:
+        _tell(cluster_id)
+    return bool(changed)
+
+
+@transaction.atomic
+def cluster_settings(cluster_id: str, settings: dict[str, Any]) -> bool:
+    """Every node has these engine settings."""
+    changed = Cluster.objects.filter(~Q(settings=settings), id=cluster_id).update(settings=settings)
+    if changed:
+        _tell(cluster_id)
+    return bool(changed)

@@ -114,6 +114,9 @@ class Node(models.Model):
     data_bytes = models.BigIntegerField(null=True, help_text="Live data the engine tells of, in bytes")
     clock_offset_ms = models.IntegerField(null=True, help_text="Its clock minus the control plane's, milliseconds")
     engine_certificate_expires_at = models.DateTimeField(null=True)
+    drift = models.JSONField(
+        default=list, help_text="Settings that the running engine has otherwise: setting, wanted, found"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True)
 

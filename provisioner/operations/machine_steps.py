@@ -1,7 +1,8 @@
 """Machines, agents and configurations: what every kind that brings up a node does first."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.conf import settings
 
@@ -125,11 +126,20 @@ def install_engine(context: StepContext) -> Outcome:
 
 
 def put_config(
-    node: Node, ring_nodes: Sequence[Node], entry: Entry, *, replaces_address: str = "", version: str = ""
+    node: Node,
+    ring_nodes: Sequence[Node],
+    entry: Entry,
+    *,
+    replaces_address: str = "",
+    version: str = "",
+    settings: Mapping[str, Any] | None = None,
 ) -> Wait | None:
-    """Give a node its configuration as a member of the ring of these nodes; what to wait for if it does not answer."""
+    """Give a node its configuration as a member of the ring of these nodes; what to wait for if it does not answer.
+
+    `version` and `settings` are the cluster's when they are left out.
+    """
     cluster = node.cluster
-    ring = ring_of(cluster, list(ring_nodes), version=version)
+    ring = ring_of(cluster, list(ring_nodes), version=version, settings=settings)
     member = next(member for member in ring.members if member.node_id == node.id)
     config = surroundings().engine(cluster.engine).node_config(ring, member, entry, replaces_address=replaces_address)
     try:

@@ -1,5 +1,8 @@
 """What the steps of several kinds share: the cluster and node of a step, and the way to a node that may have died."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from backend.catalog.models import MachineType
 from backend.clusters.models import Cluster, Datacenter, Node
 from provisioner.agent.base import AgentUnreachable, Job
@@ -79,8 +82,10 @@ def done_or_wait(result: Job | Wait, message: str) -> Outcome:
     return result if isinstance(result, Wait) else Done(message)
 
 
-def ring_of(cluster: Cluster, nodes: list[Node], *, version: str = "") -> Ring:
-    """The ring of these nodes. `version`: of the engine; left out, the one the cluster has."""
+def ring_of(
+    cluster: Cluster, nodes: list[Node], *, version: str = "", settings: Mapping[str, Any] | None = None
+) -> Ring:
+    """The ring of these nodes. `version` of the engine and its `settings`: left out, those the cluster has."""
     heap_mib = {
         (provider, name): heap
         for provider, name, heap in MachineType.objects.filter(provider_id=cluster.provider).values_list(
@@ -92,7 +97,7 @@ def ring_of(cluster: Cluster, nodes: list[Node], *, version: str = "") -> Ring:
         name=cluster.ring_name,
         members=tuple(member_of(node, heap_mib[cluster.provider, node.machine_type]) for node in nodes),
         version=version or cluster.engine_version,
-        options=dict(cluster.settings),
+        options=dict(cluster.settings if settings is None else settings),
     )
 
 
