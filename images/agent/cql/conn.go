@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -48,6 +50,7 @@ const (
 	Quorum      Consistency = 0x0004
 	All         Consistency = 0x0005
 	LocalQuorum Consistency = 0x0006
+	EachQuorum  Consistency = 0x0007
 )
 
 // Error is a refusal by the engine.
@@ -111,7 +114,7 @@ type Conn struct {
 
 // Probe tells whether the engine takes CQL connections over TLS, without logging in.
 func Probe(ctx context.Context, address string, config *tls.Config) error {
-	conn, err := connect(ctx, address, config)
+	conn, err := connect(ctx, netip.Addr{}, address, config)
 	if err != nil {
 		return err
 	}
@@ -128,7 +131,13 @@ func Probe(ctx context.Context, address string, config *tls.Config) error {
 
 // Dial connects and logs in. The error is *Error with CodeBadCredentials when the password is wrong.
 func Dial(ctx context.Context, address string, config *tls.Config, username, password string) (*Conn, error) {
-	conn, err := connect(ctx, address, config)
+	return DialFrom(ctx, netip.Addr{}, address, config, username, password)
+}
+
+// DialFrom is Dial from one of this machine's addresses. Where nodes are loopback addresses, the system would choose
+// 127.0.0.1 for all of them, and the engine could not tell them apart.
+func DialFrom(ctx context.Context, from netip.Addr, address string, config *tls.Config, username, password string) (*Conn, error) {
+	conn, err := connect(ctx, from, address, config)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +186,11 @@ func (c *Conn) Query(ctx context.Context, consistency Consistency, statement str
 	return decodeResult(content)
 }
 
-func connect(ctx context.Context, address string, config *tls.Config) (*Conn, error) {
+func connect(ctx context.Context, from netip.Addr, address string, config *tls.Config) (*Conn, error) {
 	dialer := tls.Dialer{Config: config}
+	if from.IsValid() {
+		dialer.NetDialer = &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	}
 	socket, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, &LineError{err}

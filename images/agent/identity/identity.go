@@ -34,6 +34,9 @@ type Identity struct {
 
 	mu      sync.RWMutex
 	serving *tls.Certificate
+
+	// engineMu is held by whoever looks at or replaces the engine's files.
+	engineMu sync.Mutex
 }
 
 // Open makes or reads the folder. It holds certificates only after Accept.
