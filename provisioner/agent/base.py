@@ -43,12 +43,16 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
+    """`tokens_digest`: of the tokens it is believed to own. `status`: gossip's word (NORMAL, LEAVING, JOINING, ...)."""
+
     address: str
     host_id: str
     datacenter: str
     rack: str
     schema_version: str
     up: bool
+    tokens_digest: str = ""
+    status: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

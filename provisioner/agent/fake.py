@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent import fake_access, fake_certificates
+from provisioner.agent import fake_access, fake_certificates, fake_ring
 from provisioner.agent.base import (
     AgentRefused,
     AgentUnreachable,
@@ -31,6 +31,8 @@ from provisioner.agent.base import (
     RingStatus,
     Status,
 )
+from provisioner.agent.fake_membership import Membership
+from provisioner.agent.fake_ring import SIMPLE, Member
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, ring TEXT, body TEXT NOT NULL);
@@ -46,10 +48,10 @@ class AgentFault:
     """One fault to come. `call`, `node` and `job_kind` are patterns; `times` None: until it is removed.
 
     unreachable: nothing has happened. reply-lost: it took effect. refused: AgentRefused, nothing has happened.
-    job-failed: the job is there, and has failed.
+    job-failed: the job is there, and has failed. streams-nothing: a node joins without its data and says all is well.
     """
 
-    name: Literal["unreachable", "reply-lost", "refused", "job-failed"]
+    name: Literal["unreachable", "reply-lost", "refused", "job-failed", "streams-nothing"]
     call: str = "*"
     node: str = "*"
     job_kind: str = "*"
@@ -84,6 +86,10 @@ class _Node:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     certificate_number: int = 1
     last_error: str = ""
+    # MiB per second; None: what the configuration says.
+    stream_limit: int | None = None
+    # It has not heard of the last change of the schema.
+    other_schema: bool = False
     data_lost: bool = False
     running_revision: str = ""
     disk_total_bytes: int = 100 * 2**30
@@ -173,6 +179,29 @@ class FakeAgents:
         with self._connection() as database:
             return _ring(database, cluster_name).access
 
+    @contextmanager
+    def ring_of(self, cluster_name: str) -> Iterator[Membership]:
+        """The members of a cluster's ring and their data, for a test to look at, fill, or disturb."""
+        with self._transaction() as database:
+            stranger = FakeCall(
+                database=database,
+                node=_Node(node_id="", agent_address=":", config={"cluster_name": cluster_name}),
+                powered=self.powered,
+                looks={},
+                fail_job=False,
+                streams_nothing=False,
+            )
+            membership = stranger.membership()
+            yield membership
+            membership.store()
+
+    def stream_limits(self) -> dict[str, int]:
+        """Of the nodes whose limit is not what their configuration says, in MiB per second."""
+        with self._connection() as database:
+            rows = database.execute("SELECT body FROM document WHERE id LIKE 'node %'").fetchall()
+        nodes = [json.loads(row["body"]) for row in rows]
+        return {n["node_id"]: n["stream_limit"] for n in nodes if n.get("stream_limit") is not None}
+
     def set_keyspaces(self, cluster_name: str, keyspaces: Mapping[str, Mapping[str, int]]) -> None:
         """Replicas per data centre, by keyspace."""
         with self._transaction() as database:
@@ -224,6 +253,8 @@ class FakeAgents:
             raise AgentRefused("injected", f"{call} is refused")
         with self._transaction() as database:
             stored = _find(database, f"node {node_id}")
+            if stored and stored["agent_address"] != address:
+                stored = None  # another machine, which knows nothing
             node = _Node(**stored) if stored else _Node(node_id=node_id, agent_address=address)
             before = asdict(node)
             yield FakeCall(
@@ -232,6 +263,7 @@ class FakeAgents:
                 powered=self.powered,
                 looks=self._looks,
                 fail_job="job-failed" in struck,
+                streams_nothing="streams-nothing" in struck,
             )
             if stored is None or asdict(node) != before:
                 _store(database, f"node {node_id}", node)
@@ -292,6 +324,7 @@ class FakeCall:
     powered: Callable[[str], bool]
     looks: dict[str, int]
     fail_job: bool
+    streams_nothing: bool
 
     def effect(self, effect: str) -> None:
         self.database.execute("INSERT INTO history (node_id, effect) VALUES (?, ?)", (self.node.node_id, effect))
@@ -303,21 +336,45 @@ class FakeCall:
             raise AgentRefused("job-not-found", f"there is no job {name}")
         if stored["state"] == "running":
             stored["looks"] += 1
+            stored["empty"] = stored.get("empty", False) or self.streams_nothing
             needed = self.looks.get(stored["kind"], 0)
-            if stored["looks"] > needed:
+            began = stored["looks"] > 1 or self._begin(stored)
+            if began and stored["looks"] > needed:
                 self._finish(stored)
-            else:
+            elif began:
                 stored["progress"] = stored["looks"] / (needed + 1)
-        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters")}
+                stored["message"] = f"look {stored['looks']} of {needed + 1}"
+        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters", "empty")}
         return Job(name=name, **shown)
+
+    def interrupt(self, name: str) -> None:
+        job = self.node.jobs.pop(name, None)
+        if job is not None and job["kind"] == "start" and job["state"] == "running":
+            self.membership().gives_up_joining()
+
+    def _begin(self, job: dict[str, Any]) -> bool:
+        """The first look shows the others what a job that takes a while is about. False when it failed at once."""
+        try:
+            if job["kind"] == "start" and self.node.config is not None:
+                self.membership().begins_to_start()
+            elif job["kind"] == "decommission":
+                self._ring_up()
+                self.membership().begins_to_leave()
+        except AgentRefused as error:
+            job.update(state="failed", error_code=error.code, error_message=error.message)
+            return False
+        return True
 
     def _finish(self, job: dict[str, Any]) -> None:
         try:
             if self.fail_job:
                 raise AgentRefused("injected", f"{job['kind']} failed")
+            self.streams_nothing = job["empty"]
             job["result"] = self._work(job["kind"], job["parameters"])
         except AgentRefused as error:
             job.update(state="failed", error_code=error.code, error_message=error.message)
+            if job["kind"] == "start":
+                self.membership().gives_up_joining()
         else:
             job.update(state="succeeded", progress=1.0)
             self.effect(job["kind"])
@@ -332,6 +389,7 @@ class FakeCall:
                 return self._start()
             case "stop":
                 self.node.engine_running = self.node.drained = False
+                self.membership().gives_up_joining()
                 return {}
             case "drain":
                 self._ring_up()
@@ -355,6 +413,14 @@ class FakeCall:
                 return self._keyspaces()
             case "replicate":
                 return self._replicate(parameters)
+            case "stream-limit":
+                self._ring_up()
+                self.node.stream_limit = parameters["mib_per_second"]
+                return {}
+            case "decommission" | "remove-node" | "cleanup" | "rebuild":
+                return self._change_ring(kind, parameters)
+            case "plant-canary" | "read-canary" | "describe-data":
+                return self._tell_of_data(kind)
             case _ if kind in fake_access.JOBS:
                 ring = self._ring_up()
                 result = fake_access.work(ring.access, ring.control_username, kind, parameters)
@@ -383,23 +449,67 @@ class FakeCall:
             raise AgentRefused("engine-not-found", f"version {version} is not installed")
         if self.node.engine_running:
             return {}
+        result = self.membership().starts()
         self.node.engine_running, self.node.drained = True, False
         self.node.running_version = version
         self.node.settings = {name: _written(value) for name, value in self.node.config.get("settings", {}).items()}
         self.node.engine_certificate_served = self.node.engine_certificate
         self.node.last_error = ""
         self.node.running_revision = str(self.node.config.get("revision", ""))
-        return {}
+        return result
+
+    def membership(self) -> Membership:
+        return Membership(
+            database=self.database,
+            cluster_name=self._cluster_name(),
+            node_id=self.node.node_id,
+            agent_address=self.node.agent_address,
+            config=self.node.config or {},
+            replication=_ring(self.database, self._cluster_name()).keyspaces,
+            is_up=self._serves,
+            has_power=self.powered,
+            streams_nothing=self.streams_nothing,
+        )
+
+    def _change_ring(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        self._ring_up()
+        match kind:
+            case "decommission":
+                return self.membership().leaves()
+            case "remove-node":
+                return self.membership().remove_node(str(parameters["host_id"]))
+            case "cleanup":
+                return self.membership().clean_up()
+            case _:
+                return self.membership().rebuild(str(parameters["datacenter"]))
+
+    def _tell_of_data(self, kind: str) -> dict[str, Any]:
+        self._ring_up()
+        match kind:
+            case "plant-canary":
+                return self.membership().plant_canary()
+            case "read-canary":
+                return self.membership().read_canary()
+            case _:
+                return self.membership().describe_data()
+
+    def _serves(self, member: Member) -> bool:
+        document = _find(self.database, f"node {member.node_id}")
+        if document is None or document["agent_address"] != member.agent_address:
+            return False
+        return self._up(_Node(**document))
 
     def _inspected(self) -> dict[str, Any]:
         described, figures = self._described(), self.node.figures
+        membership = self.membership()
+        seen = membership.seen().values()
         client = ("reads", "writes", "timeouts", "unavailables", "failures", "read_p99_ms", "write_p99_ms")
         return {
             "mode": self.mode(),
             "unreachable": [peer.address for peer in described.peers if not peer.up],
-            "joining": [],
-            "leaving": [],
-            "moving": [],
+            "joining": [m.address for m in seen if m.state == "JOINING"],
+            "leaving": [m.address for m in seen if m.state == "LEAVING"],
+            "moving": membership.ring.moving,
             "schema_versions": {
                 described.schema_version: [self.node.address, *(peer.address for peer in described.peers if peer.up)]
             },
@@ -430,7 +540,7 @@ class FakeCall:
                 {
                     "name": name,
                     "replication": replication,
-                    "class": "NetworkTopologyStrategy",
+                    "class": "SimpleStrategy" if SIMPLE in replication else "NetworkTopologyStrategy",
                     "system": name.startswith("system") or name == "ringmaster",
                 }
                 for name, replication in sorted(self._ring_up().keyspaces.items())
@@ -449,7 +559,7 @@ class FakeCall:
     def mode(self) -> str:
         if not self.node.engine_running:
             return ""
-        return "DRAINED" if self.node.drained else "NORMAL"
+        return "DRAINED" if self.node.drained else self.membership().mode()
 
     def own_certificate(self) -> str:
         """The engine's, as a machine gets it at its first contact."""
@@ -513,7 +623,11 @@ class FakeCall:
     def _prove(self, parameters: dict[str, Any]) -> dict[str, Any]:
         ring = self._ring_up()
         self._check_password(ring, parameters)
-        up = {member.address for member in self._members() if self._up(member)}
+        membership = self.membership()
+        owners = membership.ring.owners()
+        if membership.host_id not in owners:
+            raise AgentRefused("ring-incomplete", "it is not a member itself")
+        up = {m.address for h, m in owners.items() if h == membership.host_id or self._serves(m)}
         if missing := sorted(set(parameters["members"]) - up):
             raise AgentRefused("ring-incomplete", f"{', '.join(missing)} is not seen")
         return asdict(self._described())
@@ -538,36 +652,36 @@ class FakeCall:
         return self._described()
 
     def _described(self) -> RingStatus:
-        config = self.node.config or {}
-        schema = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"schema of {self._cluster_name()}"))
+        membership, config = self.membership(), self.node.config or {}
+        owners = membership.ring.owners()
         peers = tuple(
             Peer(
                 address=member.address,
-                host_id=_host_id(member),
-                datacenter=str((member.config or {}).get("datacenter", "")),
-                rack=str((member.config or {}).get("rack", "")),
-                schema_version=schema,
-                up=self._up(member),
+                host_id=host_id,
+                datacenter=member.datacenter,
+                rack=member.rack,
+                schema_version=self._schema(other=self._other_schema(member)),
+                up=self._serves(member),
+                tokens_digest=fake_ring.digest(member.tokens),
+                status=member.state,
             )
-            for member in self._members()
-            if member.node_id != self.node.node_id
+            for host_id, member in owners.items()
+            if host_id != membership.host_id
         )
         return RingStatus(
-            host_id=_host_id(self.node),
+            host_id=membership.host_id or "",
             datacenter=str(config.get("datacenter", "")),
             rack=str(config.get("rack", "")),
-            schema_version=schema,
+            schema_version=self._schema(other=self.node.other_schema),
             tokens=tuple(int(token) for token in config.get("initial_tokens", ())),
             peers=peers,
         )
 
-    def _members(self) -> list[_Node]:
-        """The nodes that were configured for the same ring, this one as it is in this call."""
-        rows = self.database.execute(
-            "SELECT body FROM document WHERE ring = ? ORDER BY id", (self._cluster_name(),)
-        ).fetchall()
-        others = [node for row in rows if (node := _Node(**json.loads(row["body"]))).node_id != self.node.node_id]
-        return [self.node, *others]
+    def _schema(self, *, other: bool) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"schema of {self._cluster_name()}{' before' if other else ''}"))
+
+    def _other_schema(self, member: Member) -> bool:
+        return bool((_find(self.database, f"node {member.node_id}") or {}).get("other_schema"))
 
     def _up(self, member: _Node) -> bool:
         return member.engine_running and not member.drained and self.powered(member.agent_address)
@@ -644,7 +758,7 @@ class FakeAgentClient:
 
     def delete_job(self, name: str) -> None:
         with self._call("delete_job") as call:
-            call.node.jobs.pop(name, None)
+            call.interrupt(name)
 
     def certificate(self) -> str:
         with self._call("certificate") as call:
@@ -725,10 +839,6 @@ def _written(value: Any) -> str:
 
 def _engine_certificate(pem: str) -> EngineCertificate:
     return EngineCertificate(certificate_pem=pem, expires_at=datetime.fromisoformat(fake_certificates.not_after(pem)))
-
-
-def _host_id(node: _Node) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, node.node_id))
 
 
 def _digest(password: str) -> str:

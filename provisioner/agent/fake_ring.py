@@ -1,21 +1,23 @@
 """What the nodes of a simulated ring share: who is a member, and which node holds which data.
 
-Data is 256 positions evenly spread over the ring. A row at a position belongs to as many nodes as its keyspace says,
-found as the engine finds them: clockwise, one per rack as long as there are racks left. What a node really holds is kept
-apart from that, so that a node that joined without its data, or a removal that lost some, can be seen.
+Data is 64 positions evenly spread over the ring. A row at a position belongs to as many nodes as its keyspace says,
+found as the engine finds them: clockwise, one per rack as long as there are racks left. What a node really holds is
+kept apart from that, so that a node that joined without its data, or a removal that lost some, can be seen.
 """
 
+import hashlib
 import uuid
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-POSITIONS = 256
-"""As many rows as the canary has."""
+POSITIONS = 64
+"""As many rows as the pretended canary has."""
 
 _LOWEST = -(2**63)
 _STEP = 2**64 // POSITIONS
 
-SYSTEM_KEYSPACES = ("system_auth", "system_distributed", "system_traces", "ringmaster")
+SIMPLE = "replication_factor"
+"""What stands for a data centre in the replication of a keyspace that knows none."""
 
 
 @dataclass
@@ -24,15 +26,6 @@ class Table:
 
     bytes: int
     partitions: int
-
-
-@dataclass
-class Keyspace:
-    """`replication`: copies per data centre. A simple strategy has one number, under the empty name."""
-
-    replication: dict[str, int]
-    tables: dict[str, Table] = field(default_factory=dict)
-    strategy: str = "NetworkTopologyStrategy"
 
 
 @dataclass
@@ -54,27 +47,30 @@ class Member:
 
 @dataclass
 class FakeRing:
-    """`members` by host id. `altered`: how often a schema change was made. `moving`: what someone else is doing to it."""
+    """`members` by host id. `tables` by keyspace and name. `moving`: addresses at which somebody else moves tokens.
+
+    `replication`: copies per data centre, by keyspace; the agents' ring has it, and it is not stored here.
+    """
 
     members: dict[str, Member] = field(default_factory=dict)
-    keyspaces: dict[str, Keyspace] = field(default_factory=dict)
-    altered: int = 0
+    tables: dict[str, dict[str, Table]] = field(default_factory=dict)
     moving: list[str] = field(default_factory=list)
+    replication: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def stored(cls, document: dict[str, Any]) -> "FakeRing":
+    def stored(cls, document: dict[str, Any], replication: dict[str, dict[str, int]]) -> "FakeRing":
         return cls(
             members={host_id: Member(**member) for host_id, member in document["members"].items()},
-            keyspaces={
-                name: Keyspace(**keyspace | {"tables": {t: Table(**table) for t, table in keyspace["tables"].items()}})
-                for name, keyspace in document["keyspaces"].items()
+            tables={
+                keyspace: {name: Table(**table) for name, table in tables.items()}
+                for keyspace, tables in document["tables"].items()
             },
-            altered=document["altered"],
             moving=document["moving"],
+            replication=replication,
         )
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "replication"}
 
     def host_id_of(self, node_id: str, agent_address: str) -> str | None:
         for host_id, member in self.members.items():
@@ -91,7 +87,7 @@ class FakeRing:
 
     def replicas(self, keyspace: str) -> list[list[str]]:
         """Host ids of the replicas of each position."""
-        wanted = self.keyspaces[keyspace].replication
+        wanted = self.replication[keyspace]
         owners = self.owners()
         circle = sorted((token, host_id) for host_id, member in owners.items() for token in member.tokens)
         return [self._walk(circle, owners, wanted, _LOWEST + position * _STEP) for position in range(POSITIONS)]
@@ -103,11 +99,11 @@ class FakeRing:
         clockwise = list(dict.fromkeys([*after, *(host_id for token, host_id in circle if token < start)]))
         chosen: list[str] = []
         for datacenter, copies in wanted.items():
-            here = [h for h in clockwise if datacenter in ("", owners[h].datacenter)]
+            here = [h for h in clockwise if datacenter in (SIMPLE, owners[h].datacenter)]
             racks: set[str] = set()
             firsts = []
             for host_id in here:
-                if datacenter == "" or owners[host_id].rack not in racks:
+                if datacenter == SIMPLE or owners[host_id].rack not in racks:
                     racks.add(owners[host_id].rack)
                     firsts.append(host_id)
             chosen += (firsts + [h for h in here if h not in firsts])[:copies]
@@ -122,7 +118,7 @@ class FakeRing:
 
     def stream_to(self, host_id: str, up: set[str], *, datacenter: str = "") -> None:
         """It gets what it is to hold from others that are up, if any of them holds it (and is in that data centre)."""
-        for keyspace in self.keyspaces:
+        for keyspace in self.replication:
             for position, replicas in enumerate(self.replicas(keyspace)):
                 sources = [
                     other
@@ -145,7 +141,7 @@ class FakeRing:
     def missing(self) -> list[str]:
         """Rows that a replica should hold and does not, where data is at all; empty when every copy is there."""
         lacking = []
-        for keyspace in self.keyspaces:
+        for keyspace in self.replication:
             written = {p for member in self.members.values() for p in member.holds.get(keyspace, ())}
             for position, replicas in enumerate(self.replicas(keyspace)):
                 for host_id in replicas:
@@ -163,3 +159,8 @@ class FakeRing:
 def new_host_id(node_id: str, agent_address: str) -> str:
     """Another machine is another node to the engine."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{node_id} {agent_address}"))
+
+
+def digest(tokens: list[int]) -> str:
+    """As docs/agent-api.md says of `tokens_digest`."""
+    return hashlib.sha256(",".join(str(token) for token in sorted(tokens)).encode()).hexdigest()[:16]
