@@ -16,8 +16,6 @@ from django.db import connection, transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from backend.operations import turns
-
 log = structlog.get_logger(__name__)
 
 EVERY = 0.5  # seconds
@@ -44,16 +42,18 @@ RETURNING id
 """
 
 
-def mark_nudged(*, backlog: int) -> list[str]:
-    """Ids of operations to nudge now, at most AT_MOST, marked as nudged. `backlog`: nudges waiting at the broker."""
-    again_after = AGAIN_AFTER_WITH_BACKLOG if backlog else AGAIN_AFTER
+def mark_nudged(*, again_after: float, at_most: int = AT_MOST) -> list[str]:
+    """Ids of operations to nudge now, marked as nudged. A nudge counts as lost after `again_after` seconds."""
     with connection.cursor() as cursor:
-        cursor.execute(_SWEEP, [again_after, AT_MOST])
+        cursor.execute(_SWEEP, [again_after, at_most])
         return [row[0] for row in cursor.fetchall()]
 
 
 def settle_turns() -> list[str]:
     """Ids of operations to nudge now because their turn has come, or somebody's whom they must make way for."""
+    # The worker's application is imported before Django's models can be.
+    from backend.operations import turns
+
     woken: list[str] = []
     for cluster_id in turns.clusters_that_wait(AT_MOST):
         with transaction.atomic():
@@ -79,7 +79,7 @@ class Sweeper:
         self._sweeps += 1
         with self._app.pool.acquire(block=True) as broker:
             backlog: int = broker.default_channel.client.llen(self._queue)
-            due = woken + mark_nudged(backlog=backlog)
+            due = woken + mark_nudged(again_after=AGAIN_AFTER_WITH_BACKLOG if backlog else AGAIN_AFTER)
             for operation_id in due:
                 self._app.send_task("provisioner.run_operation", [operation_id], connection=broker, retry=False)
         return len(due)

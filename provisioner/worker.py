@@ -18,6 +18,7 @@ from kombu.entity import Queue
 
 from backend.config import logs
 from backend.config.celery import celery_settings
+from provisioner.standby import Standby
 from provisioner.sweep import Sweeper
 from provisioner.watchdog import Watchdog
 
@@ -67,6 +68,7 @@ app.conf.update(
 )
 
 watchdog = Watchdog(app)
+standby = Standby(settings.ENV.broker_url)
 
 
 @signals.setup_logging.connect
@@ -81,6 +83,8 @@ def _set_up_logging(**_: Any) -> None:
 def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
     watchdog.queue = f"ringmaster.{sender}"
     instance.app.amqp.queues.select_add(watchdog.queue)
+    # From the beginning: a worker that has never seen its broker is never ready.
+    standby.start()
 
 
 @signals.task_received.connect
@@ -104,3 +108,4 @@ def _sweep(**_: Any) -> None:
 @signals.worker_shutting_down.connect
 def _stop_watching(**_: Any) -> None:
     watchdog.stop()
+    standby.stop()
