@@ -3,6 +3,7 @@
 Single conditional updates, so that repeating one, or coming late with one, changes nothing.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
 from backend.clusters import vault
-from backend.clusters.models import Cluster, Node, NodeEnrolment
+from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment
 from backend.clusters.states import ClusterState, NodeState, SecretPurpose
 from backend.operations import actions as operations
 
@@ -139,6 +140,93 @@ def credentials_rotated(cluster_id: str) -> None:
 def credentials_rotation_cancelled(cluster_id: str) -> None:
     """The new password is forgotten. Whoever cannot sign in with the old one orders another."""
     vault.destroy(cluster_id, SecretPurpose.NEXT_ADMIN_PASSWORD)
+
+
+# What happens to the members of a ring
+
+
+def node_joining(node_id: str) -> None:
+    """It is being let into its ring and gets its data."""
+    before = [NodeState.PENDING, NodeState.STARTING]
+    _change_node(node_id, Q(state__in=before), state=NodeState.JOINING, state_reason="")
+
+
+def node_leaving(node_id: str, *, reason: str = "") -> None:
+    """It hands its data over, or is being made to go."""
+    leaving = {"state": NodeState.LEAVING, "state_reason": reason}
+    _change_node(node_id, ~Q(**leaving), **leaving)
+
+
+def node_starts_anew(node_id: str, *, reason: str) -> None:
+    """What it has got so far is given up: its machine goes (`node_without_machine`), and another is made."""
+    _change_node(
+        node_id,
+        ~Q(machine_id="", state=NodeState.PENDING, state_reason=reason),
+        machine_id="",
+        state=NodeState.PENDING,
+        state_reason=reason,
+    )
+
+
+@transaction.atomic
+def node_without_machine(node_id: str) -> None:
+    """Its machine is gone for good. The next one makes itself known with a token of its own."""
+    _change_node(
+        node_id,
+        ~Q(machine_id="", address=None, agent_address="", host_id="", config_revision="", running_revision=""),
+        machine_id="",
+        address=None,
+        agent_address="",
+        host_id="",
+        config_revision="",
+        running_revision="",
+    )
+    NodeEnrolment.objects.filter(node_id=node_id).delete()
+
+
+@transaction.atomic
+def node_gone(node_id: str) -> None:
+    """It is no member of its ring and its machine is gone: the row ends, and stays for the history."""
+    _change_node(node_id, Q(), state=NodeState.DELETED, state_reason="", is_seed=False, deleted_at=Now())
+    NodeEnrolment.objects.filter(node_id=node_id).delete()
+
+
+@transaction.atomic
+def seeds_settled(member_ids: Sequence[str]) -> None:
+    """Every zone has a seed among these members of a ring, its first, and whoever is none of them is no seed."""
+    members = list(Node.objects.filter(id__in=member_ids, deleted_at=None).order_by("position"))
+    zones = {(node.datacenter_id, node.zone) for node in members if node.is_seed}
+    for node in members:
+        if (node.datacenter_id, node.zone) not in zones:
+            zones.add((node.datacenter_id, node.zone))
+            _change_node(node.id, Q(is_seed=False), is_seed=True)
+    for cluster_id in {node.cluster_id for node in members}:
+        gone = Node.objects.filter(~Q(id__in=member_ids), cluster_id=cluster_id, is_seed=True, deleted_at=None)
+        for node_id in gone.values_list("id", flat=True):
+            _change_node(node_id, Q(is_seed=True), is_seed=False)
+
+
+@transaction.atomic
+def _change_datacenter(datacenter_id: str, **columns: Any) -> None:
+    if Datacenter.objects.filter(~Q(**columns), id=datacenter_id, deleted_at=None).update(**columns):
+        _tell(Datacenter.objects.values_list("cluster_id", flat=True).get(id=datacenter_id))
+
+
+def datacenter_scaled(datacenter_id: str, *, nodes_per_zone: int) -> None:
+    """Every zone has so many nodes now."""
+    _change_datacenter(datacenter_id, nodes_per_zone=nodes_per_zone)
+
+
+def datacenter_machine_type(datacenter_id: str, machine_type: str) -> None:
+    """Every node of it is on a machine of this type."""
+    _change_datacenter(datacenter_id, machine_type=machine_type)
+
+
+@transaction.atomic
+def datacenter_gone(datacenter_id: str) -> None:
+    """Nothing of it is left in the world; the row stays for the history."""
+    if Datacenter.objects.filter(id=datacenter_id, deleted_at=None).update(deleted_at=Now()):
+        _tell(Datacenter.objects.values_list("cluster_id", flat=True).get(id=datacenter_id))
 
 
 # What restarts, upgrades, settings and certificates find out
