@@ -132,6 +132,13 @@ class Engine(Protocol):
         """Empty when every node sees every member up, with its tokens and one schema; else the first difference."""
         ...
 
+    def holdings(self, ring: Ring, replication: Mapping[str, int]) -> dict[str, float]:
+        """Share of all rows of which each member holds a replica, 0 to 1, by node id.
+
+        `replication`: replicas per data centre, as the engine tells it of a keyspace.
+        """
+        ...
+
     def settings_disagreement(
         self, options: Mapping[str, Any], in_effect: Mapping[str, str]
     ) -> list[SettingDifference]:

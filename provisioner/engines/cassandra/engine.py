@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from provisioner.engines.base import Capability, Entry, NodeConfig, NodeView, Ring, RingMember, SettingDifference
-from provisioner.engines.cassandra import agreement, configuration
+from provisioner.engines.cassandra import agreement, configuration, placement
 from provisioner.engines.cassandra.options import differences as setting_differences
 
 
@@ -23,6 +23,9 @@ class CassandraEngine:
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:
         return agreement.ring_disagreement(ring, views)
+
+    def holdings(self, ring: Ring, replication: Mapping[str, int]) -> dict[str, float]:
+        return placement.holdings(ring, replication)
 
     def settings_disagreement(
         self, options: Mapping[str, Any], in_effect: Mapping[str, str]
