@@ -3,6 +3,7 @@ package cassandra
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"sync"
@@ -100,11 +101,28 @@ func (e *Engine) dial(ctx context.Context, account Account) (*cql.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, err := e.ownAddress()
+	if err != nil {
+		return nil, err
+	}
 	config, err := e.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
 	within, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	return cql.Dial(within, address, config, account.Username, account.Password)
+	conn, err := cql.DialFrom(within, self, address, config, account.Username, account.Password)
+	if err != nil {
+		return nil, err
+	}
+	// The engine looks at the address with every statement, not at the login.
+	if _, err := conn.Query(within, cql.One, "SELECT key FROM system.local WHERE key = 'local'"); !shutOut(err) {
+		return conn, nil
+	}
+	e.log.Info("the engine does not know this node's address yet")
+	if err := e.letIn(within); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("make the engine know this node's address: %w", err)
+	}
+	return conn, nil
 }

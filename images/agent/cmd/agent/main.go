@@ -162,7 +162,9 @@ func open(chosen options, log *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	files := cassandra.Identity{KeyAndCertificate: self.EnginePEM(), Authority: self.EngineAuthorityPEM()}
+	files := cassandra.Identity{
+		KeyAndCertificate: self.EnginePEM(), Authority: self.EngineAuthorityPEM(), FormerCertificate: self.FormerEngineCertificate(),
+	}
 	engine, err := cassandra.New(chosen.stateDir, chosen.data.EngineCache, chosen.data.NodeID, files, log)
 	if err != nil {
 		return parts{}, err

@@ -57,7 +57,7 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	}
 	api := &httpapi.API{
 		NodeID: chosen.data.NodeID, Agent: agent.AgentStatus{Version: version, StartedAt: started}, Engine: joined.engine,
-		Jobs: store, Certificates: joined.identity, Log: log,
+		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Log: log,
 	}
 	security, err := joined.identity.ServerConfig()
 	if err != nil {

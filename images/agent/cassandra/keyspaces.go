@@ -1,0 +1,218 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ringmaster/agent"
+	"ringmaster/agent/cql"
+)
+
+const networkTopology = "NetworkTopologyStrategy"
+
+// Keyspace is one as the job keyspaces tells it.
+type Keyspace struct {
+	Name string `json:"name"`
+	// Class is how replicas are placed: "NetworkTopologyStrategy", "SimpleStrategy", "LocalStrategy"…
+	Class string `json:"class"`
+	// Replication is the number of replicas per data centre. Of SimpleStrategy, which knows no data centres, it is one
+	// entry "replication_factor".
+	Replication map[string]int `json:"replication"`
+	// System: of the engine's or the control plane's own.
+	System bool `json:"system"`
+}
+
+// Keyspaces is the result of the job keyspaces.
+type Keyspaces struct {
+	Keyspaces []Keyspace `json:"keyspaces"`
+}
+
+// ReplicateParameters are those of the job replicate.
+type ReplicateParameters struct {
+	Keyspaces []KeyspaceReplication `json:"keyspaces"`
+	// Joining are nodes per data centre that are joining or about to, and count as if they were there.
+	Joining map[string]int `json:"joining,omitempty"`
+}
+
+// KeyspaceReplication is the number of replicas that a keyspace shall have per data centre.
+type KeyspaceReplication struct {
+	Name string `json:"name"`
+	// Replication leaves out data centres that shall hold nothing; 0 says the same.
+	Replication map[string]int `json:"replication"`
+}
+
+func (p ReplicateParameters) check() error {
+	if len(p.Keyspaces) == 0 {
+		return agent.Errorf("invalid-parameters", "keyspaces is empty")
+	}
+	for _, keyspace := range p.Keyspaces {
+		if !keyspaceForm.MatchString(keyspace.Name) {
+			return agent.Errorf("invalid-parameters", "%q is not the name of a keyspace", keyspace.Name)
+		}
+		replicas := 0
+		for datacenter, factor := range keyspace.Replication {
+			if !nameForm.MatchString(datacenter) || factor < 0 {
+				return agent.Errorf("invalid-parameters", "replication of %s must be numbers by the names of data centres", keyspace.Name)
+			}
+			replicas += factor
+		}
+		if replicas == 0 {
+			return agent.Errorf("invalid-parameters", "%s must have replicas somewhere", keyspace.Name)
+		}
+	}
+	return nil
+}
+
+// replication is how a keyspace's replicas are placed.
+type replication struct {
+	class   string
+	factors map[string]int
+}
+
+// parseReplication reads what the engine's schema tells. Transient replicas ("3/1") count as replicas.
+func parseReplication(row cql.Row) replication {
+	entries, _ := row["replication"].(map[string]any)
+	told := replication{factors: map[string]int{}}
+	for name, value := range entries {
+		text, _ := value.(string)
+		if name == "class" {
+			told.class = text[strings.LastIndexByte(text, '.')+1:]
+			continue
+		}
+		whole, _, _ := strings.Cut(text, "/")
+		if factor, err := strconv.Atoi(whole); err == nil {
+			told.factors[name] = factor
+		}
+	}
+	return told
+}
+
+// readReplication fails with the code unknown-keyspace when there is none of the name.
+func readReplication(ctx context.Context, conn *cql.Conn, keyspace string) (replication, error) {
+	rows, err := conn.Query(ctx, cql.One, "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace)
+	if err != nil {
+		return replication{}, err
+	}
+	if len(rows) == 0 {
+		return replication{}, agent.Errorf("unknown-keyspace", "There is no keyspace %s.", keyspace)
+	}
+	return parseReplication(rows[0]), nil
+}
+
+// nodesByDatacenter counts the nodes of the ring, this one too; those that are joining only if asked for.
+func nodesByDatacenter(ring agent.RingStatus, joining bool) map[string]int {
+	nodes := map[string]int{ring.Datacenter: 1}
+	for _, peer := range ring.Peers {
+		if joining || peer.Status != "JOINING" {
+			nodes[peer.Datacenter]++
+		}
+	}
+	return nodes
+}
+
+func isSystem(keyspace string) bool {
+	return keyspace == "system" || strings.HasPrefix(keyspace, "system_") || keyspace == "ringmaster"
+}
+
+func (e *Engine) keyspaces(ctx context.Context, _ Nothing, _ agent.Report) (Keyspaces, error) {
+	told := Keyspaces{Keyspaces: []Keyspace{}}
+	err := e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) error {
+		rows, err := conn.Query(ctx, cql.One, "SELECT keyspace_name, replication FROM system_schema.keyspaces")
+		if err != nil {
+			return err
+		}
+		told.Keyspaces = make([]Keyspace, 0, len(rows))
+		for _, row := range rows {
+			name, found := row.Text("keyspace_name"), parseReplication(row)
+			told.Keyspaces = append(told.Keyspaces, Keyspace{Name: name, Class: found.class, Replication: found.factors, System: isSystem(name)})
+		}
+		slices.SortFunc(told.Keyspaces, func(a, b Keyspace) int { return strings.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return told, err
+}
+
+// replicate changes the replication of keyspaces. Data that a new replica lacks is not moved: a rebuild or a repair does.
+// Error codes, besides those of access: unknown-keyspace, keyspace-protected, unknown-datacenter, not-enough-nodes,
+// schema-disagreement.
+func (e *Engine) replicate(ctx context.Context, parameters ReplicateParameters, report agent.Report) (Nothing, error) {
+	return Nothing{}, e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) error {
+		ring, err := e.readRing(ctx, conn)
+		if err != nil {
+			return err
+		}
+		nodes := nodesByDatacenter(ring, false)
+		for datacenter, joining := range parameters.Joining {
+			nodes[datacenter] += joining
+		}
+		// All are looked at before the first is changed.
+		var statements []string
+		for _, wanted := range parameters.Keyspaces {
+			found, err := readReplication(ctx, conn, wanted.Name)
+			if err != nil {
+				return err
+			}
+			maps.DeleteFunc(wanted.Replication, func(_ string, factor int) bool { return factor == 0 })
+			if err := wanted.possible(found, nodes); err != nil {
+				return err
+			}
+			if found.class != networkTopology || !maps.Equal(found.factors, wanted.Replication) {
+				statements = append(statements, alterReplication(wanted))
+			}
+		}
+		for index, statement := range statements {
+			report(float64(index)/float64(len(statements)+1), "Changing replication")
+			if _, err := conn.Query(ctx, cql.Quorum, statement); err != nil {
+				return err
+			}
+		}
+		report(0.9, "Waiting until all nodes have the schema")
+		return e.schemaAgreed(ctx, conn)
+	})
+}
+
+func (k KeyspaceReplication) possible(found replication, nodes map[string]int) error {
+	if found.class != networkTopology && found.class != "SimpleStrategy" {
+		return agent.Errorf("keyspace-protected", "%s is the engine's own and is on every node by itself.", k.Name)
+	}
+	for _, datacenter := range slices.Sorted(maps.Keys(k.Replication)) {
+		there, known := nodes[datacenter]
+		if !known {
+			return agent.Errorf("unknown-datacenter", "There is no data centre %s in this ring; there are: %s.",
+				datacenter, strings.Join(slices.Sorted(maps.Keys(nodes)), ", "))
+		}
+		if factor := k.Replication[datacenter]; factor > there {
+			return agent.Errorf("not-enough-nodes", "%s cannot have %d replicas in %s, which has %d nodes.", k.Name, factor, datacenter, there)
+		}
+	}
+	return nil
+}
+
+func alterReplication(wanted KeyspaceReplication) string {
+	options := []string{"'class': '" + networkTopology + "'"}
+	for _, datacenter := range slices.Sorted(maps.Keys(wanted.Replication)) {
+		options = append(options, fmt.Sprintf("%s: %d", quotedText(datacenter), wanted.Replication[datacenter]))
+	}
+	return "ALTER KEYSPACE " + quotedName(wanted.Name) + " WITH replication = {" + strings.Join(options, ", ") + "}"
+}
+
+// schemaAgreed waits until all living nodes have this node's schema. Error code: schema-disagreement.
+func (e *Engine) schemaAgreed(ctx context.Context, conn *cql.Conn) error {
+	for {
+		ring, err := e.readRing(ctx, conn)
+		if err != nil {
+			return err
+		}
+		behind := slices.IndexFunc(ring.Peers, func(peer agent.Peer) bool { return peer.Up && peer.SchemaVersion != ring.SchemaVersion })
+		if behind < 0 {
+			return nil
+		}
+		if pause(ctx, retryPause) != nil {
+			return agent.Errorf("schema-disagreement", "The schema of %s still differs; the change itself is made.", ring.Peers[behind].Address)
+		}
+	}
+}
