@@ -2,9 +2,11 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
+	"ringmaster/agent"
 	"ringmaster/agent/jolokia"
 )
 
@@ -59,5 +61,15 @@ func joined(all []managed) []managed {
 
 // exec runs an operation of a bean; what it returns is put into the variable that into points to, nil drops it.
 func (e *Engine) exec(ctx context.Context, into any, bean, operation string, arguments ...any) error {
-	return e.management.Do(ctx, jolokia.Exec(bean, operation, arguments...), into)
+	return reached(e.management.Do(ctx, jolokia.Exec(bean, operation, arguments...), into))
+}
+
+// reached gives the failure to reach the engine's management the code management-unreachable; a refusal stays one.
+func reached(err error) error {
+	var coded *agent.Error
+	if err == nil || jolokia.Refusal(err) != nil || errors.As(err, &coded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return agent.Errorf("management-unreachable", "The engine's management does not answer: %v. An engine that was started by an earlier agent "+
+		"has none until it is started anew.", err)
 }

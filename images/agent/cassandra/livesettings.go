@@ -282,7 +282,7 @@ func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Repo
 				delete(told.Before, name)
 			}
 		case err != nil:
-			return AppliedSettings{}, fmt.Errorf("set %s: %w", name, err)
+			return AppliedSettings{}, reached(fmt.Errorf("set %s: %w", name, err))
 		default:
 			result.Applied = append(result.Applied, name)
 			if slices.Contains(plan.restored, name) {

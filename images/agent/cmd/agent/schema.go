@@ -17,9 +17,11 @@ func apiSchema() map[string]any {
 	definitions := map[string]any{}
 	for _, value := range []any{
 		agent.UserData{}, agent.JobRequest{}, agent.Job{}, agent.JobList{}, agent.Status{}, agent.Certificate{},
-		agent.CertificateRequest{}, agent.NewCertificate{}, agent.ErrorBody{}, enrol.Request{}, identity.Issued{},
+		agent.CertificateRequest{}, agent.NewCertificate{}, agent.NewEngineCertificate{}, agent.ErrorBody{}, enrol.Request{}, identity.Issued{},
 		cassandra.Config{}, cassandra.InstallParameters{}, cassandra.Installed{}, cassandra.Started{},
 		cassandra.SecureParameters{}, cassandra.RotateParameters{}, cassandra.ProveParameters{}, cassandra.Proof{},
+		cassandra.Roles{}, cassandra.RoleChange{}, cassandra.GrantParameters{}, cassandra.AllowlistParameters{},
+		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, cassandra.AppliedSettings{}, cassandra.TLSReloaded{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
