@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.1
 @contextmanager
 def product(run: Path) -> Iterator[httpx.Client]:
     """The whole product in a run folder of its own, and a client that speaks as its owner."""
-    environment = {**os.environ, "RINGMASTER_RUN_DIR": str(run)}
+    environment = _environment(run)
     launcher = [sys.executable, "-m", "infra.local.launcher"]
     subprocess.run([*launcher, "start"], env=environment, check=True)
     try:
@@ -37,9 +37,15 @@ def product(run: Path) -> Iterator[httpx.Client]:
         subprocess.run([*launcher, "clean"], env=environment, check=True)
 
 
+def _environment(run: Path) -> dict[str, str]:
+    """Stores of its own, also within tests that have been given some, and any free port."""
+    given = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    return {**given, "RINGMASTER_RUN_DIR": str(run), "RINGMASTER_CONSOLE_PORT": "0"}
+
+
 def start_again(run: Path) -> None:
     """Start what does not run of a product in `run`, as `make up` would. Its ports stay the same."""
-    environment = {**os.environ, "RINGMASTER_RUN_DIR": str(run)}
+    environment = _environment(run)
     subprocess.run([sys.executable, "-m", "infra.local.launcher", "start"], env=environment, check=True)
 
 
@@ -92,6 +98,18 @@ def follow(api: httpx.Client, operation: str) -> None:
             return
         if found["state"] in ("blocked", "failed", "cancelled"):
             raise RuntimeError(f"the operation is {found['state']}: {found['reason']}")
+        time.sleep(_POLL_SECONDS)
+
+
+def wait_for_step(api: httpx.Client, operation: str, name: str) -> None:
+    """Wait until the last step of that name is done. RuntimeError when the operation ends otherwise or is stuck."""
+    while True:
+        found = api.get(f"/operations/{operation}").raise_for_status().json()
+        steps = [step for step in found["steps"] if step["name"] == name]
+        if steps and steps[-1]["state"] == "done":
+            return
+        if found["state"] in ("succeeded", "blocked", "failed", "cancelled"):
+            raise RuntimeError(f"{name} was not done; the operation is {found['state']}: {found['reason']}")
         time.sleep(_POLL_SECONDS)
 
 

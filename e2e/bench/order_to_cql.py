@@ -99,7 +99,13 @@ def take_down(api: httpx.Client, place: Path, cluster: str) -> list[BareNode]:
 
 def _copy(machine: Path, folder: Path, address: str) -> BareNode:
     """The engine's configuration and keys of one machine, with every path in them pointing to the copy."""
-    command = _command_line(machine)
+    command = command_line(machine)
+    copy_files(machine, folder)
+    return BareNode(address, [word.replace(str(machine), str(folder)) for word in command], folder)
+
+
+def copy_files(machine: Path, folder: Path) -> None:
+    """Copy configuration and keys of a machine's engine; paths in them that point to the machine point to the copy."""
     folder.mkdir(parents=True)
     for source in machine.rglob("*"):
         relative = source.relative_to(machine)
@@ -108,10 +114,9 @@ def _copy(machine: Path, folder: Path, address: str) -> BareNode:
             target = folder / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes().replace(str(machine).encode(), str(folder).encode()))
-    return BareNode(address, [word.replace(str(machine), str(folder)) for word in command], folder)
 
 
-def _command_line(machine: Path) -> list[str]:
+def command_line(machine: Path) -> list[str]:
     """How the machine's engine was started, from the kernel."""
     for process in Path("/proc").iterdir():
         try:

@@ -104,8 +104,8 @@ def test_a_member_that_disappears_without_leaving_while_its_machine_exists_is_to
 
 
 def test_two_membership_operations_at_once_are_told() -> None:
-    at_work = replace(moment(A, B, C), operations=("scale", "rolling_restart", "replace_node"))
-    assert judged(at_work) == ["two operations change who is a member: replace_node, scale"]
+    at_work = replace(moment(A, B, C), operations=("scale_cluster", "rolling_restart", "replace_node"))
+    assert judged(at_work) == ["two operations change who is a member: replace_node, scale_cluster"]
 
 
 def test_two_nodes_down_at_once_are_told_and_one_is_not() -> None:

@@ -41,7 +41,7 @@ from e2e.trials.membership_monitor import Monitor, watching
 OLD_VERSION = "5.0.5"
 NEW_VERSION = "5.0.9"
 # The smallest that the API takes for how long a machine must be dead before its node is replaced.
-GRACE_SECONDS = 30
+GRACE_SECONDS = 10
 _HEALED_SECONDS = 120.0
 _AFTER_SECONDS = 5.0
 
@@ -178,12 +178,7 @@ def replace_killed(here: Ground) -> list[str]:
     before = {node["id"]: node for node in nodes(here.api, here.cluster)}
     victim = min(before.values(), key=lambda node: str(node["name"]))
     power(here.run, "kill", victim["id"])
-    give_up_at = time.monotonic() + GRACE_SECONDS + _HEALED_SECONDS
-    while (found := _replacement(here, victim["id"])) is None:
-        if time.monotonic() > give_up_at:
-            raise TimeoutError(f"self-healing has not begun to replace {victim['name']}")
-        time.sleep(0.25)
-    follow(here.api, found)
+    follow(here.api, wait_for_replacement(here.api, here.cluster, victim["id"]))
     _wait_until_served(here)
     after = {node["id"] for node in nodes(here.api, here.cluster)}
     if victim["id"] in after or len(after) != len(before):
@@ -191,11 +186,21 @@ def replace_killed(here: Ground) -> list[str]:
     return []
 
 
-def _replacement(here: Ground, victim: str) -> str | None:
+def wait_for_replacement(api: httpx.Client, cluster: str, victim: str) -> str:
+    """Wait until self-healing has begun to replace a node: the id of the operation. TimeoutError."""
+    give_up_at = time.monotonic() + GRACE_SECONDS + _HEALED_SECONDS
+    while (found := _replacement(api, cluster, victim)) is None:
+        if time.monotonic() > give_up_at:
+            raise TimeoutError(f"self-healing has not begun to replace {victim}")
+        time.sleep(0.1)
+    return found
+
+
+def _replacement(api: httpx.Client, cluster: str, victim: str) -> str | None:
     """The operation that replaces a node, if there is one."""
-    listed = here.api.get("/operations", params={"cluster_id": here.cluster, "kind": "replace_node"})
+    listed = api.get("/operations", params={"cluster_id": cluster, "kind": "replace_node"})
     for operation in listed.raise_for_status().json()["items"]:
-        steps = here.api.get(f"/operations/{operation['id']}").raise_for_status().json()["steps"]
+        steps = api.get(f"/operations/{operation['id']}").raise_for_status().json()["steps"]
         if operation["state"] not in ("failed", "cancelled") and any(victim == step["target"] for step in steps):
             return str(operation["id"])
     return None

@@ -38,7 +38,15 @@ _CHANGING = frozenset({"BOOT", "BOOT_REPLACE", "LEAVING", "MOVING", "removing"})
 _GOES_BY_ITSELF = frozenset({"LEAVING", "LEFT"})
 _REMOVED_BY_OTHERS = frozenset({"removing", "removed"})
 _MEMBERSHIP_OPERATIONS = frozenset(
-    {"create_cluster", "delete_cluster", "scale", "replace_node", "machine_type", "add_datacenter", "remove_datacenter"}
+    {
+        "create_cluster",
+        "delete_cluster",
+        "scale_cluster",
+        "replace_node",
+        "change_machine_type",
+        "add_datacenter",
+        "remove_datacenter",
+    }
 )
 
 _ROUND_SECONDS = 0.3
@@ -89,7 +97,7 @@ class Moment:
 
 @dataclass
 class Judge:
-    """Sees moments in order; `violations` are sentences, `changes` say who was seen to begin changing: (address, word)."""
+    """Sees moments in order; `violations` are sentences, `changes` are (address, word) of all that began."""
 
     violations: list[str] = field(default_factory=list)
     changes: list[tuple[str, str]] = field(default_factory=list)

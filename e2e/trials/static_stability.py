@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from e2e.trials.clusters import connecting, nodes, wait_until_all_serve
 from infra.local import machines
 
 _ENGINE = "org.apache.cassandra.service.CassandraDaemon"
+_SHOT = ("backend.config.asgi", "--quiet worker", "--quiet beat", "redis-server", "postgres")
 _BEFORE_SECONDS = 3.0
 _AFTER_SECONDS = 3.0
 _TRUE_AGAIN_SECONDS = 60.0
@@ -39,16 +40,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rm-stability-") as scratch:
         run = Path(scratch) / "run"
         with product(run) as api:
-            found = stay_up(api, run)
+            cluster, _ = order(api)
+            found = stay_up(api, run, cluster, connecting(api, cluster))
     print(json.dumps({"trial": "static_stability", **found}))
     return 0 if found["good"] else 1
 
 
-def stay_up(api: httpx.Client, run: Path) -> dict[str, object]:
-    """The trial on a product that runs in `run`; `good` tells whether all was as it should be."""
-    cluster, _ = order(api)
-    known = connecting(api, cluster, consistency="LOCAL_QUORUM")
-    with application(known, log=run / "application.log") as running:
+def stay_up(api: httpx.Client, run: Path, cluster: str, reaching: Connecting) -> dict[str, object]:
+    """The trial on a cluster of a product that runs in `run`; `good` tells whether all was as it should be."""
+    known = replace(reaching, consistency="LOCAL_QUORUM", keyspace="stability")
+    with application(known, log=run / "stability.log") as running:
         time.sleep(_BEFORE_SECONDS)
         running.begin()
         shot = kill_control_plane(run)
@@ -95,6 +96,10 @@ def kill_control_plane(run: Path) -> list[psutil.Process]:
     ]
     supervisor.suspend()
     shot = [*supervisor.children(recursive=True), supervisor]
+    lines = "\n".join(" ".join(process.cmdline()) for process in shot)
+    if missing := [word for word in _SHOT if word not in lines]:
+        supervisor.resume()
+        raise RuntimeError(f"{', '.join(missing)} would not be shot: not a product with stores of its own")
     for process in shot:
         with suppress(psutil.NoSuchProcess):
             process.kill()
