@@ -4,7 +4,11 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -43,9 +47,41 @@ const (
 	DescribeRing   JobKind = "describe-ring"
 )
 
+// The kinds of jobs about who may do what, and about how the engine is set.
+const (
+	Roles         JobKind = "roles"
+	ChangeRole    JobKind = "change-role"
+	Grant         JobKind = "grant"
+	Revoke        JobKind = "revoke"
+	Allowlist     JobKind = "allowlist"
+	Keyspaces     JobKind = "keyspaces"
+	Replicate     JobKind = "replicate"
+	Settings      JobKind = "settings"
+	ApplySettings JobKind = "apply-settings"
+	ReloadTLS     JobKind = "reload-tls"
+)
+
+// The kinds of jobs that change who is in the ring, or look at what a node holds.
+const (
+	Decommission    JobKind = "decommission"
+	RemoveNode      JobKind = "remove-node"
+	Cleanup         JobKind = "cleanup"
+	Rebuild         JobKind = "rebuild"
+	UpgradeSSTables JobKind = "upgrade-sstables"
+	StreamLimit     JobKind = "stream-limit"
+	DescribeData    JobKind = "describe-data"
+	PlantCanary     JobKind = "plant-canary"
+	ReadCanary      JobKind = "read-canary"
+	Inspect         JobKind = "inspect"
+)
+
 // JobKinds are all of them.
 func JobKinds() []JobKind {
-	return []JobKind{Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing}
+	return []JobKind{
+		Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing,
+		Decommission, RemoveNode, Cleanup, Rebuild, UpgradeSSTables, StreamLimit, DescribeData, PlantCanary, ReadCanary, Inspect,
+		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS,
+	}
 }
 
 // JobState is where a job stands.
@@ -104,11 +140,32 @@ const (
 
 // Status is the answer of GET /v1/status.
 type Status struct {
+	// Time is the agent's clock, to the millisecond.
+	Time   time.Time    `json:"time"`
 	Agent  AgentStatus  `json:"agent"`
 	NodeID string       `json:"node_id"`
 	Engine EngineStatus `json:"engine"`
+	// MachineStatus is part of the same object.
+	MachineStatus
 	// Ring is nil until the agent knows the control account (job secure) and the engine answers.
 	Ring *RingStatus `json:"ring"`
+}
+
+// MachineStatus is what the engine has of its machine.
+type MachineStatus struct {
+	// LocalDataLost: the engine has served before and its data folder is blank now. It is not started.
+	LocalDataLost bool       `json:"local_data_lost"`
+	Disk          DiskStatus `json:"disk"`
+	// EngineCertificateExpiresAt is null until there is one.
+	EngineCertificateExpiresAt *time.Time `json:"engine_certificate_expires_at"`
+}
+
+// DiskStatus is the file system that holds the engine's data.
+type DiskStatus struct {
+	TotalBytes int64 `json:"total_bytes"`
+	FreeBytes  int64 `json:"free_bytes"`
+	// DataBytes is the live data as the engine tells it, at most a minute old; 0 while it is not known.
+	DataBytes int64 `json:"data_bytes"`
 }
 
 // AgentStatus describes the agent's own process.
@@ -128,6 +185,11 @@ type EngineStatus struct {
 	// Restarts counts unexpected ends since the last start job.
 	Restarts  int    `json:"restarts"`
 	LastError string `json:"last_error"`
+	// Mode is the engine's own word: STARTING, JOINING, NORMAL, LEAVING, DECOMMISSIONED, DRAINED and others; empty when unknown.
+	Mode string `json:"mode"`
+	// ConfigRevision names the stored configuration, RunningRevision the one the engine was last started with.
+	ConfigRevision  string `json:"config_revision"`
+	RunningRevision string `json:"running_revision"`
 }
 
 // RingStatus is the ring as this node sees it.
@@ -137,7 +199,22 @@ type RingStatus struct {
 	Rack          string  `json:"rack"`
 	SchemaVersion string  `json:"schema_version"`
 	Tokens        []int64 `json:"tokens"`
+	TokensDigest  string  `json:"tokens_digest"`
 	Peers         []Peer  `json:"peers"`
+}
+
+// TokensDigest is a short word that is the same for the same tokens: the first 16 hexadecimal digits of the SHA-256 over them,
+// sorted, joined with commas.
+func TokensDigest(tokens []int64) string {
+	var text []byte
+	for index, token := range slices.Sorted(slices.Values(tokens)) {
+		if index > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, token, 10)
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:8])
 }
 
 // Peer is another node of the ring as this node sees it.
@@ -148,12 +225,22 @@ type Peer struct {
 	Rack          string `json:"rack"`
 	SchemaVersion string `json:"schema_version"`
 	Up            bool   `json:"up"`
+	// Status is what gossip says of it: NORMAL, JOINING, LEAVING, LEFT, MOVING, REMOVING, SHUTDOWN; empty when it says nothing.
+	Status       string `json:"status"`
+	TokensDigest string `json:"tokens_digest"`
 }
 
 // Certificate is the answer of GET /v1/certificate.
 type Certificate struct {
 	Certificate string    `json:"certificate"`
 	NotAfter    time.Time `json:"not_after"`
+}
+
+// NewEngineCertificate is the body of PUT /v1/engine-certificate.
+type NewEngineCertificate struct {
+	// Certificate is for the key kept aside, CA one authority or several that the engine shall trust; both PEM.
+	Certificate string `json:"certificate"`
+	CA          string `json:"ca"`
 }
 
 // CertificateRequest is the answer of POST /v1/certificate/request: a PEM signing request for a new key.
@@ -176,6 +263,7 @@ type Engine interface {
 	// Error codes: see docs/agent-api.md.
 	Do(ctx context.Context, kind JobKind, parameters json.RawMessage, report Report) (result any, err error)
 	Status(ctx context.Context) EngineStatus
+	Machine(ctx context.Context) MachineStatus
 	// Ring is nil while it cannot be known.
 	Ring(ctx context.Context) *RingStatus
 	// Run re-attaches to the engine's process, or starts it if it should run, and watches over it until ctx ends. The

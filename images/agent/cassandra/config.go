@@ -16,7 +16,9 @@ import (
 
 // Config is the document of PUT /v1/config.
 type Config struct {
-	Engine      string   `json:"engine"`
+	Engine string `json:"engine"`
+	// Revision is the control plane's own name for this configuration; the status tells which one is stored and which one runs.
+	Revision    string   `json:"revision,omitempty"`
 	Version     string   `json:"version"`
 	ClusterName string   `json:"cluster_name"`
 	Datacenter  string   `json:"datacenter"`
@@ -43,18 +45,36 @@ type FirstBoot struct {
 	// GossipSettlePolls is how many times in a row gossip must look settled.
 	GossipSettlePolls     *int `json:"gossip_settle_polls,omitempty"`
 	SuperuserSetupDelayMS *int `json:"superuser_setup_delay_ms,omitempty"`
+	// Join: the ring holds data. The node is held back until it sees what it must, see joining.go.
+	Join *Join `json:"join,omitempty"`
+	// ReplaceAddress: the node takes over the tokens of the dead node at this address, whose machine is gone.
+	ReplaceAddress string `json:"replace_address,omitempty"`
+	// BroadcastIntervalMS is how often nodes tell their load; the engine waits at least as long before it replaces a node.
+	BroadcastIntervalMS *int `json:"broadcast_interval_ms,omitempty"`
 }
+
+// Join says which ring a node joins.
+type Join struct {
+	// Members are the addresses of its live nodes, all of them.
+	Members []string `json:"members"`
+}
+
+// intoData tells whether the first boot is into a ring that holds data.
+func (f FirstBoot) intoData() bool { return f.Join != nil || f.ReplaceAddress != "" }
 
 // JVM chooses the options of the Java machine.
 type JVM struct {
 	// Profile is "small" (serial collector, first compiler only: starts fast, for a few cores) or "standard".
 	Profile string `json:"profile"`
+	// Collector is "serial", "g1" or "zgc"; left out, the profile chooses.
+	Collector string `json:"collector,omitempty"`
 }
 
 var (
-	versionForm = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9]+)?$`)
-	nameForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$`)
-	settingForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,99}$`)
+	versionForm  = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9]+)?$`)
+	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$`)
+	revisionForm = regexp.MustCompile(`^[!-~]{0,64}$`)
+	settingForm  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,99}$`)
 )
 
 // guarded are settings that the agent answers for: identity, addresses, folders and security.
@@ -106,6 +126,13 @@ func (c Config) check() error {
 		return invalid("seeds", "must be 1 to 100 addresses")
 	case c.JVM.Profile != "small" && c.JVM.Profile != "standard":
 		return invalid("jvm.profile", `must be "small" or "standard"`)
+	case !slices.Contains([]string{"", "serial", "g1", "zgc"}, c.JVM.Collector):
+		return invalid("jvm.collector", `must be "serial", "g1" or "zgc"`)
+	case !revisionForm.MatchString(c.Revision):
+		return invalid("revision", "must be at most 64 printable characters without spaces")
+	}
+	if err := c.FirstBoot.check(c.Address); err != nil {
+		return err
 	}
 	for _, address := range append([]string{c.Address}, c.Seeds...) {
 		if _, err := netip.ParseAddr(address); err != nil {
@@ -116,14 +143,6 @@ func (c Config) check() error {
 	if len(slices.Compact(tokens)) != len(c.InitialTokens) {
 		return invalid("initial_tokens", "holds a token twice")
 	}
-	for name, value := range map[string]*int{
-		"ring_delay_ms": c.FirstBoot.RingDelayMS, "gossip_settle_polls": c.FirstBoot.GossipSettlePolls,
-		"superuser_setup_delay_ms": c.FirstBoot.SuperuserSetupDelayMS,
-	} {
-		if value != nil && (*value < 0 || *value > 600_000) {
-			return invalid("first_boot."+name, "must be between 0 and 600000")
-		}
-	}
 	for setting := range c.Settings {
 		if !settingForm.MatchString(setting) {
 			return invalid("settings", "%q is not the name of a setting", setting)
@@ -131,6 +150,62 @@ func (c Config) check() error {
 		if slices.Contains(guarded, setting) {
 			return agent.Errorf("setting-not-allowed", "The agent answers for %s; it cannot be set.", setting)
 		}
+	}
+	return nil
+}
+
+// stockRingDelayMS is how long the engine itself waits for the ring to settle.
+const stockRingDelayMS = 30_000
+
+func (f FirstBoot) check(own string) error {
+	for name, value := range map[string]*int{
+		"ring_delay_ms": f.RingDelayMS, "gossip_settle_polls": f.GossipSettlePolls,
+		"superuser_setup_delay_ms": f.SuperuserSetupDelayMS, "broadcast_interval_ms": f.BroadcastIntervalMS,
+	} {
+		if value != nil && (*value < 0 || *value > 600_000) {
+			return invalid("first_boot."+name, "must be between 0 and 600000")
+		}
+	}
+	fetches := f.AutoBootstrap == nil || *f.AutoBootstrap
+	switch {
+	case f.intoData() && !fetches:
+		return invalid("first_boot.auto_bootstrap", "must not be false for a node that joins a ring with data")
+	case fetches && !f.intoData() && f.RingDelayMS != nil && *f.RingDelayMS < stockRingDelayMS:
+		return invalid("first_boot.ring_delay_ms",
+			"may only be less than %d for an empty ring or with join or replace_address", stockRingDelayMS)
+	case f.ReplaceAddress == own:
+		return invalid("first_boot.replace_address", "must not be this node's own")
+	}
+	if f.Join != nil && (len(f.Join.Members) < 1 || len(f.Join.Members) > 1000) {
+		return invalid("first_boot.join.members", "must be 1 to 1000 addresses")
+	}
+	for _, address := range f.others() {
+		if _, err := netip.ParseAddr(address); err != nil {
+			return invalid("first_boot", "%q is not an IP address", address)
+		}
+	}
+	if f.Join != nil && (slices.Contains(f.Join.Members, own) || slices.Contains(f.Join.Members, f.ReplaceAddress)) {
+		return invalid("first_boot.join.members", "must be the live nodes before the join: neither this one nor one that it replaces")
+	}
+	return nil
+}
+
+// others are all addresses that it names.
+func (f FirstBoot) others() []string {
+	var all []string
+	if f.Join != nil {
+		all = append(all, f.Join.Members...)
+	}
+	if f.ReplaceAddress != "" {
+		all = append(all, f.ReplaceAddress)
+	}
+	return all
+}
+
+// checkFirst tells whether a configuration may be that of a first boot. A node in its own seed list would not fetch any data.
+func (c Config) checkFirst() error {
+	if c.FirstBoot.intoData() && slices.Contains(c.Seeds, c.Address) {
+		return invalid("seeds", "must not hold the node's own address while it is to join: a seed fetches no data")
 	}
 	return nil
 }

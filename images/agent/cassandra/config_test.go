@@ -54,6 +54,14 @@ func TestOddConfigurationsAreRefused(t *testing.T) {
 		{`500`, `-1`, "invalid-config"},
 		{`"small"`, `"huge"`, "invalid-config"},
 		{`"heap_mib"`, `"surprise": 1, "heap_mib"`, "invalid-config"},
+		{`"small"`, `"small", "collector": "parallel"`, "invalid-config"},
+		{`"heap_mib"`, `"revision": "two words", "heap_mib"`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"auto_bootstrap": true`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"auto_bootstrap": false, "replace_address": "127.2.2.9"`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"replace_address": "127.1.2.3"`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"join": {"members": []}`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"join": {"members": ["127.1.2.3"]}`, "invalid-config"},
+		{`"auto_bootstrap": false`, `"join": {"members": ["node-1"]}`, "invalid-config"},
 		{`"compaction_throughput"`, `"authenticator"`, "setting-not-allowed"},
 		{`"compaction_throughput"`, `"client_encryption_options"`, "setting-not-allowed"},
 		{`"compaction_throughput"`, `"Odd Name"`, "invalid-config"},
@@ -80,22 +88,59 @@ func TestWhoANodeIsCannotChange(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsToJoinIsNotItsOwnSeed(t *testing.T) {
+	joins := strings.Replace(good, `"auto_bootstrap": false`, `"join": {"members": ["127.2.2.3"]}`, 1)
+	if err := parsed(t, joins).checkFirst(); code(err) != "invalid-config" {
+		t.Fatal(err)
+	}
+	if err := parsed(t, strings.Replace(joins, `"seeds": ["127.1.2.3", `, `"seeds": [`, 1)).checkFirst(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheCollectorIsTheProfilesUnlessChosen(t *testing.T) {
+	for chosen, option := range map[JVM]string{
+		{Profile: "small"}: "-XX:+UseSerialGC", {Profile: "standard"}: "-XX:+UseG1GC",
+		{Profile: "small", Collector: "g1"}: "-XX:+UseG1GC", {Profile: "standard", Collector: "zgc"}: "-XX:+UseZGC",
+	} {
+		if options := collectorOptions(chosen); options[0] != option {
+			t.Errorf("%+v: %v", chosen, options)
+		}
+	}
+}
+
 // TestRenderedFilesAreAsCommitted compares with testdata; `go test ./cassandra -update` writes them anew, to be read in the diff.
 func TestRenderedFilesAreAsCommitted(t *testing.T) {
-	for name, firstBoot := range map[string]bool{"first-boot": true, "later": false} {
-		config := parsed(t, good)
+	const empty = `{"auto_bootstrap": false, "ring_delay_ms": 500, "gossip_settle_polls": 0, "superuser_setup_delay_ms": 0}`
+	const joins = `{"ring_delay_ms": 2000, "gossip_settle_polls": 0, "join": {"members": ["127.2.2.3"]}}`
+	const replaces = `{"ring_delay_ms": 2000, "broadcast_interval_ms": 3000, "replace_address": "127.2.2.9"}`
+	for _, rendering := range []struct {
+		name      string
+		start     boot
+		firstBoot string
+	}{
+		{"first-boot", fresh, empty}, {"later", ordinary, empty},
+		{"held", held, joins}, {"replacing", replacing, replaces}, {"resumed", resumed, replaces},
+	} {
+		name, start := rendering.name, rendering.start
+		config := parsed(t, strings.Replace(good, empty, rendering.firstBoot, 1))
 		root := t.TempDir()
 		place := folders{root: root}
 		tls := tlsFiles{keyAndCertificate: "/identity/engine.pem", authority: "/identity/cluster-ca.pem"}
-		if err := writeFiles(config, place, tls, firstBoot); err != nil {
+		if err := writeFiles(config, place, tls, start); err != nil {
 			t.Fatal(err)
 		}
 		found := tree{folder: "/engines/cassandra-5.0.5", manifest: manifest{
-			JVM: "Test 17", RowOverhead: 180, Archive: "classes.jsa", Jars: map[string]string{"b.jar": "", "a.jar": ""},
+			JVM: "Test 17", RowOverhead: 180, Archive: "classes.jsa", Management: "jolokia.jar", Jars: map[string]string{"b.jar": "", "a.jar": ""},
 		}}
-		arguments := jvmArguments(config, place, found, java{version: "Test 17"}, program{&Engine{place: place}}.Mark(), firstBoot)
+		arguments := jvmArguments(config, place, found, java{version: "Test 17"}, program{&Engine{place: place}}.Mark(), start)
 		rendered := map[string]string{"jvm-arguments.txt": strings.Join(arguments, "\n") + "\n"}
-		for _, file := range []string{"cassandra.yaml", "cassandra-rackdc.properties", "logback.xml"} {
+		files := []string{"cassandra.yaml", "cassandra-rackdc.properties", "logback.xml", "jolokia-policy.xml"}
+		if start == held || start == replacing || start == resumed {
+			// The rest is as in any first boot.
+			files = nil
+		}
+		for _, file := range files {
 			content, err := os.ReadFile(filepath.Join(place.conf(), file))
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +167,7 @@ func TestRenderedFilesAreAsCommitted(t *testing.T) {
 
 func TestAnArchiveOfAnotherJavaIsNotUsed(t *testing.T) {
 	found := tree{manifest: manifest{JVM: "Test 17.0.1", Archive: "classes.jsa"}}
-	arguments := strings.Join(jvmArguments(parsed(t, good), folders{}, found, java{version: "Test 17.0.2"}, "-Dmark", false), " ")
+	arguments := strings.Join(jvmArguments(parsed(t, good), folders{}, found, java{version: "Test 17.0.2"}, "-Dmark", ordinary), " ")
 	if strings.Contains(arguments, "SharedArchiveFile") || strings.Contains(arguments, "row_overhead") {
 		t.Fatal(arguments)
 	}
@@ -130,7 +175,7 @@ func TestAnArchiveOfAnotherJavaIsNotUsed(t *testing.T) {
 
 func TestEveryRenderedFileIsItsOwnersOnly(t *testing.T) {
 	place := folders{root: filepath.Join(t.TempDir(), "cassandra")}
-	if err := writeFiles(parsed(t, good), place, tlsFiles{}, true); err != nil {
+	if err := writeFiles(parsed(t, good), place, tlsFiles{}, fresh); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.Walk(place.root, func(path string, found os.FileInfo, err error) error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ringmaster/agent"
+	"ringmaster/agent/jolokia"
 	"ringmaster/agent/process"
 	"ringmaster/agent/statefile"
 	"ringmaster/agent/supervise"
@@ -25,8 +26,12 @@ import (
 // Name is the engine's name in configurations.
 const Name = "cassandra"
 
-// Identity is the engine's own key and certificate, and the authority of its cluster, as PEM files.
-type Identity struct{ KeyAndCertificate, Authority string }
+// Identity is the engine's own key and certificate, and the authorities of its cluster, as PEM files.
+type Identity struct {
+	KeyAndCertificate, Authority string
+	// FormerCertificate is there while the engine may still show the one that was replaced.
+	FormerCertificate string
+}
 
 // Engine is Cassandra on one machine. It implements agent.Engine.
 type Engine struct {
@@ -36,12 +41,16 @@ type Engine struct {
 	identity   Identity
 	log        *slog.Logger
 	supervisor *supervise.Supervisor
+	management *jolokia.Client
+	seeds      seedsDue
 
 	mu        sync.Mutex
 	config    *Config
 	control   *controlSession
 	heartbeat heartbeats
 	look      lastLook
+
+	fenceWatch fenceWatch
 }
 
 var _ agent.Engine = (*Engine)(nil)
@@ -50,7 +59,7 @@ var _ agent.Engine = (*Engine)(nil)
 func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
 		nodeID: nodeID, cache: cache, place: folders{root: filepath.Join(folder, Name)}, identity: identity, log: log,
-		heartbeat: heartbeats{},
+		heartbeat: heartbeats{}, seeds: make(seedsDue, 1),
 	}
 	if err := e.place.make(); err != nil {
 		return nil, err
@@ -66,6 +75,7 @@ func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*En
 		return nil, err
 	}
 	e.control = newControlSession(e.place, e.dial)
+	e.management = jolokia.New(e.place.managementLogin)
 	supervisor, err := supervise.New(program{e}, filepath.Join(e.place.root, "engine.json"), supervise.DefaultTiming(), log)
 	if err != nil {
 		return nil, err
@@ -88,16 +98,23 @@ func (e *Engine) Configure(document json.RawMessage) error {
 			return err
 		}
 	}
+	if !condition.Booted {
+		if err := config.checkFirst(); err != nil {
+			return err
+		}
+	}
 	if err := statefile.WriteJSON(e.configPath(), config); err != nil {
 		return err
 	}
 	e.config = &config
+	e.seeds.due()
 	return nil
 }
 
 // Run implements agent.Engine.
 func (e *Engine) Run(ctx context.Context) error {
 	go e.watchRing(ctx)
+	go e.watchSeeds(ctx)
 	return e.supervisor.Run(ctx)
 }
 
@@ -105,9 +122,10 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) Status(context.Context) agent.EngineStatus {
 	condition := e.supervisor.Condition()
 	status := agent.EngineStatus{Name: Name, State: agent.EngineAbsent, Restarts: condition.Restarts, LastError: condition.LastError}
+	status.RunningRevision, status.Mode = e.runningRevision(), e.modeNow(condition)
 	config, err := e.configured()
 	if err == nil {
-		status.Version = config.Version
+		status.Version, status.ConfigRevision = config.Version, config.Revision
 		status.State = agent.EngineStopped
 	}
 	switch {
@@ -155,6 +173,28 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 
 		agent.Prove:        worker(e.prove),
 		agent.DescribeRing: worker(e.describeRing),
+
+		agent.Decommission:    worker(e.decommission),
+		agent.RemoveNode:      worker(e.removeNode),
+		agent.Cleanup:         worker(e.cleanup),
+		agent.Rebuild:         worker(e.rebuild),
+		agent.UpgradeSSTables: worker(e.upgradeSSTables),
+		agent.StreamLimit:     worker(e.limitStreams),
+		agent.DescribeData:    worker(e.describeData),
+		agent.PlantCanary:     worker(e.plantCanary),
+		agent.ReadCanary:      worker(e.readCanary),
+		agent.Inspect:         worker(e.inspect),
+
+		agent.Roles:         worker(e.roles),
+		agent.ChangeRole:    worker(e.changeRole),
+		agent.Grant:         worker(e.grant),
+		agent.Revoke:        worker(e.revoke),
+		agent.Allowlist:     worker(e.allowlist),
+		agent.Keyspaces:     worker(e.keyspaces),
+		agent.Replicate:     worker(e.replicate),
+		agent.Settings:      worker(e.settings),
+		agent.ApplySettings: worker(e.applySettings),
+		agent.ReloadTLS:     worker(e.reloadTLS),
 	}
 }
 
@@ -218,6 +258,8 @@ func (e *Engine) install(_ context.Context, parameters InstallParameters, report
 type Started struct {
 	PID       int  `json:"pid"`
 	FirstBoot bool `json:"first_boot"`
+	// BytesStreamed is what a node that joined or replaced another was sent, 0 for any other start.
+	BytesStreamed int64 `json:"bytes_streamed"`
 }
 
 func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Started, error) {
@@ -229,11 +271,23 @@ func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Sta
 		return Started{}, err
 	}
 	firstBoot := !e.supervisor.Condition().Booted
-	report(0.1, "Waiting for the engine to accept CQL")
-	if err := e.supervisor.Start(ctx); err != nil {
-		return Started{}, err
+	if !e.supervisor.Condition().Alive {
+		if err := e.startable(!firstBoot); err != nil {
+			return Started{}, err
+		}
 	}
-	return Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: firstBoot}, nil
+	var streamed int64
+	if firstBoot && config.FirstBoot.intoData() {
+		if streamed, err = e.startIntoData(ctx, config, report); err != nil {
+			return Started{}, err
+		}
+	} else {
+		report(0.1, "Waiting for the engine to accept CQL")
+		if err := e.supervisor.Start(ctx); err != nil {
+			return Started{}, err
+		}
+	}
+	return Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: firstBoot, BytesStreamed: streamed}, nil
 }
 
 // stopGrace is how long the engine may take to flush and leave.

@@ -37,9 +37,18 @@ func (p program) Command(firstBoot bool) (process.Spec, error) {
 	if err != nil {
 		return process.Spec{}, err
 	}
+	if err := p.engine.startable(!firstBoot); err != nil {
+		return process.Spec{}, err
+	}
+	start, err := p.engine.chooseBoot(config, !firstBoot)
+	if err != nil {
+		return process.Spec{}, err
+	}
 	place := p.engine.place
-	files := tlsFiles{keyAndCertificate: p.engine.identity.KeyAndCertificate, authority: p.engine.identity.Authority}
-	if err := writeFiles(config, place, files, firstBoot); err != nil {
+	if err := writeFiles(config, place, p.engine.tlsFiles(), start); err != nil {
+		return process.Spec{}, err
+	}
+	if err := p.engine.noteRevision(config.Revision); err != nil {
 		return process.Spec{}, err
 	}
 	// What it says of this start stands alone in its file, so that last words are not those of an earlier one.
@@ -47,7 +56,7 @@ func (p program) Command(firstBoot bool) (process.Spec, error) {
 		return process.Spec{}, err
 	}
 	return process.Spec{
-		Program: with.program("java"), Arguments: jvmArguments(config, place, found, with, p.Mark(), firstBoot),
+		Program: with.program("java"), Arguments: jvmArguments(config, place, found, with, p.Mark(), start),
 		Folder: place.root, Output: place.output(),
 	}, nil
 }
@@ -143,12 +152,20 @@ func (e *Engine) tlsConfig() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	former, err := ownCertificate(e.identity.FormerCertificate)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		// Replaced by the stricter check below; addresses are not names.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			shown := state.PeerCertificates[0]
+			if former != nil && shown.Equal(former) {
+				// Replaced in our files, but the engine was not told yet. Its authority may be gone already.
+				return nil
+			}
 			if _, err := shown.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 				return err
 			}
@@ -159,6 +176,10 @@ func (e *Engine) tlsConfig() (*tls.Config, error) {
 			return nil
 		},
 	}, nil
+}
+
+func (e *Engine) tlsFiles() tlsFiles {
+	return tlsFiles{keyAndCertificate: e.identity.KeyAndCertificate, authority: e.identity.Authority}
 }
 
 func ownCertificate(path string) (*x509.Certificate, error) {

@@ -25,6 +25,22 @@ const (
 //go:embed logback.xml
 var logback string
 
+// boot says which start of the engine this is.
+type boot int
+
+const (
+	// ordinary: the node has served before. The engine's own, careful values.
+	ordinary boot = iota
+	// fresh: the first boot; into an empty ring, or left to the engine.
+	fresh
+	// held: the first boot into a ring with data. The engine starts without joining; the agent lets it join.
+	held
+	// replacing: the first boot of a node that takes over from a dead one. It cannot be held; the agent watches it.
+	replacing
+	// resumed: the first boot again, after the engine ended in the middle of joining or replacing.
+	resumed
+)
+
 // folders are the places of one node below the machine's state.
 type folders struct{ root string }
 
@@ -46,37 +62,46 @@ func (f folders) make() error {
 // tlsFiles are PEM files of the engine's own key with its certificate, and of the cluster's authority.
 type tlsFiles struct{ keyAndCertificate, authority string }
 
+const yamlNote = "# Written by the agent at every start. Change it with PUT /v1/config.\n"
+
 // writeFiles renders everything the engine reads at its start.
-func writeFiles(config Config, place folders, tls tlsFiles, firstBoot bool) error {
+func writeFiles(config Config, place folders, tls tlsFiles, start boot) error {
 	if err := place.make(); err != nil {
 		return err
 	}
-	settings, err := yaml.Marshal(settings(config, place, tls, firstBoot))
+	settings, err := yaml.Marshal(settings(config, place, tls, start))
 	if err != nil {
 		return err
 	}
-	const note = "# Written by the agent at every start. Change it with PUT /v1/config.\n"
 	for name, content := range map[string]string{
-		"cassandra.yaml":              note + string(settings),
-		"cassandra-rackdc.properties": fmt.Sprintf("%sdc=%s\nrack=%s\n", note, config.Datacenter, config.Rack),
+		"cassandra.yaml":              yamlNote + string(settings),
+		"cassandra-rackdc.properties": fmt.Sprintf("%sdc=%s\nrack=%s\n", yamlNote, config.Datacenter, config.Rack),
 		"logback.xml":                 strings.ReplaceAll(logback, "@LOGS@", place.logs()),
 	} {
 		if err := statefile.Write(filepath.Join(place.conf(), name), []byte(content)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return writeManagement(config, place)
+}
+
+// seedProvider is the setting of that name.
+func seedProvider(addresses []string) []any {
+	seeds := make([]string, len(addresses))
+	for index, seed := range addresses {
+		seeds[index] = net.JoinHostPort(seed, strconv.Itoa(internodePort))
+	}
+	return []any{map[string]any{
+		"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+		"parameters": []any{map[string]any{"seeds": strings.Join(seeds, ",")}},
+	}}
 }
 
 // settings are cassandra.yaml.
-func settings(config Config, place folders, tls tlsFiles, firstBoot bool) map[string]any {
+func settings(config Config, place folders, tls tlsFiles, start boot) map[string]any {
 	tokens := make([]string, len(config.InitialTokens))
 	for index, token := range config.InitialTokens {
 		tokens[index] = strconv.FormatInt(token, 10)
-	}
-	seeds := make([]string, len(config.Seeds))
-	for index, seed := range config.Seeds {
-		seeds[index] = net.JoinHostPort(seed, strconv.Itoa(internodePort))
 	}
 	all := map[string]any{
 		"cluster_name":          config.ClusterName,
@@ -88,13 +113,17 @@ func settings(config Config, place folders, tls tlsFiles, firstBoot bool) map[st
 		"rpc_address":           config.Address,
 		"storage_port":          internodePort,
 		"native_transport_port": cqlPort,
-		"seed_provider": []any{map[string]any{
-			"class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-			"parameters": []any{map[string]any{"seeds": strings.Join(seeds, ",")}},
-		}},
-		"authenticator":          "PasswordAuthenticator",
-		"authorizer":             "CassandraAuthorizer",
-		"role_manager":           "CassandraRoleManager",
+		"seed_provider":         seedProvider(config.Seeds),
+		"authenticator":         "PasswordAuthenticator",
+		"authorizer":            "CassandraAuthorizer",
+		"role_manager":          "CassandraRoleManager",
+		"cidr_authorizer": map[string]any{
+			"class_name": "CassandraCIDRAuthorizer",
+			// The engine takes texts only. It looks for changes once in so many minutes; jobs make it look at once.
+			"parameters": map[string]any{
+				"cidr_authorizer_mode": "ENFORCE", "cidr_checks_for_superusers": "true", "cidr_groups_cache_refresh_interval": "1",
+			},
+		},
 		"data_file_directories":  []any{place.data()},
 		"commitlog_directory":    filepath.Join(place.root, "commitlog"),
 		"hints_directory":        filepath.Join(place.root, "hints"),
@@ -132,7 +161,7 @@ func settings(config Config, place folders, tls tlsFiles, firstBoot bool) map[st
 			"commitlog_total_space":               "256MiB",
 		})
 	}
-	if firstBoot && config.FirstBoot.AutoBootstrap != nil {
+	if start != ordinary && config.FirstBoot.AutoBootstrap != nil {
 		all["auto_bootstrap"] = *config.FirstBoot.AutoBootstrap
 	}
 	maps.Copy(all, config.Settings)
@@ -176,21 +205,19 @@ func merged(first, second map[string]any) map[string]any {
 }
 
 // jvmArguments are the whole command line after `java`. Nothing secret may be in it: every user can read it.
-func jvmArguments(config Config, place folders, found tree, with java, mark string, firstBoot bool) []string {
+func jvmArguments(config Config, place folders, found tree, with java, mark string, start boot) []string {
 	heap := fmt.Sprintf("%dm", config.HeapMiB)
 	arguments := []string{"-Xmx" + heap}
 	if config.JVM.Profile == "small" {
 		arguments = append(arguments,
 			// The engine locks in memory whatever heap there is at the start, page by page; so it starts small.
 			"-Xms96m",
-			"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+			"-XX:TieredStopAtLevel=1",
 			fmt.Sprintf("-XX:MaxDirectMemorySize=%dm", max(128, config.HeapMiB/2)))
 	} else {
-		arguments = append(arguments,
-			"-Xms"+heap, "-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled", "-XX:MaxTenuringThreshold=1", "-XX:G1HeapRegionSize=16m",
-			"-XX:G1RSetUpdatingPauseTimePercent=5", "-XX:MaxGCPauseMillis=300", "-XX:InitiatingHeapOccupancyPercent=70",
-			"-XX:+AlwaysPreTouch")
+		arguments = append(arguments, "-Xms"+heap, "-XX:+AlwaysPreTouch")
 	}
+	arguments = append(arguments, collectorOptions(config.JVM)...)
 	if found.manifest.JVM == with.version {
 		// Of another Java both would be wrong: the archive unusable, the figure somebody else's.
 		arguments = append(arguments,
@@ -209,10 +236,32 @@ func jvmArguments(config Config, place folders, found tree, with java, mark stri
 		"-Djava.io.tmpdir="+filepath.Join(place.root, "tmp"),
 		"-Dcassandra-foreground=yes",
 	)
-	if firstBoot {
-		arguments = append(arguments, firstBootProperties(config)...)
+	arguments = append(arguments, managementOptions(found, place)...)
+	if start != resumed {
+		// A rebuild that is called again goes on where it was; by default the engine refuses it.
+		arguments = append(arguments, "-Dcassandra.reset_bootstrap_progress=false")
+	}
+	if start != ordinary {
+		arguments = append(arguments, firstBootProperties(config, start)...)
 	}
 	return append(arguments, "org.apache.cassandra.service.CassandraDaemon")
+}
+
+func collectorOptions(chosen JVM) []string {
+	collector := chosen.Collector
+	if collector == "" {
+		collector = map[string]string{"small": "serial", "standard": "g1"}[chosen.Profile]
+	}
+	switch collector {
+	case "serial":
+		return []string{"-XX:+UseSerialGC"}
+	case "zgc":
+		return []string{"-XX:+UseZGC"}
+	}
+	return []string{
+		"-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled", "-XX:MaxTenuringThreshold=1", "-XX:G1HeapRegionSize=16m",
+		"-XX:G1RSetUpdatingPauseTimePercent=5", "-XX:MaxGCPauseMillis=300", "-XX:InitiatingHeapOccupancyPercent=70",
+	}
 }
 
 // notInALoop keeps the superuser's set-up, which is tried again after the same delay until most of the ring is up, from
@@ -225,8 +274,21 @@ func notInALoop(delayMS *int) *int {
 	return new(max(*delayMS, shortest))
 }
 
-func firstBootProperties(config Config) []string {
+func firstBootProperties(config Config, start boot) []string {
+	// The replication that the keyspaces are created with; later it is a matter of their schema.
 	properties := []string{
+		fmt.Sprintf("-Dcassandra.system_auth.default_rf=%d", config.SystemAuthReplication),
+		fmt.Sprintf("-Dcassandra.system_distributed.default_rf=%d", min(config.SystemAuthReplication, 3)),
+		fmt.Sprintf("-Dcassandra.system_traces.default_rf=%d", min(config.SystemAuthReplication, 2)),
+	}
+	if config.FirstBoot.ReplaceAddress != "" {
+		properties = append(properties, "-Dcassandra.replace_address_first_boot="+config.FirstBoot.ReplaceAddress)
+	}
+	if start == resumed {
+		// All of it anew, with the engine's own waits: writes of the time between have passed this node by.
+		return append(properties, "-Dcassandra.reset_bootstrap_progress=true")
+	}
+	properties = append(properties,
 		// A node that is known but has no tokens yet is forgotten, and kept out for a while, when it is silent for half of this;
 		// by default that follows the ring delay. With a short ring delay nodes that start side by side would forget each
 		// other in the middle of it, and the schema of the one forgotten is never fetched.
@@ -234,6 +296,17 @@ func firstBootProperties(config Config) []string {
 		// Nodes that start side by side miss some of each other's schema changes. How often a node looks for what it missed
 		// is a minute by default, and a look that comes after the first minute is put off by another.
 		"-Dcassandra.schema_pull_interval_ms=1000",
+	)
+	superuserDelay := notInALoop(config.FirstBoot.SuperuserSetupDelayMS)
+	switch start {
+	case held:
+		superuserDelay = new(int(heldSetupDelay.Milliseconds()))
+		properties = append(properties, "-Dcassandra.join_ring=false", "-Dcassandra.start_native_transport=false",
+			// An earlier try leaves traces of this address in the ring for half a minute. What is looked for here the
+			// agent sees to, more strictly, before the node joins.
+			"-Dcassandra.allow_unsafe_join=true")
+	case replacing:
+		properties = append(properties, "-Dcassandra.start_native_transport=false")
 	}
 	for _, property := range []struct {
 		name  string
@@ -241,11 +314,8 @@ func firstBootProperties(config Config) []string {
 	}{
 		{"cassandra.ring_delay_ms", config.FirstBoot.RingDelayMS},
 		{"cassandra.skip_wait_for_gossip_to_settle", config.FirstBoot.GossipSettlePolls},
-		{"cassandra.superuser_setup_delay_ms", notInALoop(config.FirstBoot.SuperuserSetupDelayMS)},
-		// The replication that the keyspaces are created with; later it is a matter of their schema.
-		{"cassandra.system_auth.default_rf", new(config.SystemAuthReplication)},
-		{"cassandra.system_distributed.default_rf", new(min(config.SystemAuthReplication, 3))},
-		{"cassandra.system_traces.default_rf", new(min(config.SystemAuthReplication, 2))},
+		{"cassandra.superuser_setup_delay_ms", superuserDelay},
+		{"cassandra.broadcast_interval_ms", config.FirstBoot.BroadcastIntervalMS},
 	} {
 		if property.value != nil {
 			properties = append(properties, fmt.Sprintf("-D%s=%d", property.name, *property.value))

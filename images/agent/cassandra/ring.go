@@ -10,6 +10,8 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/jolokia"
+	"ringmaster/agent/supervise"
 )
 
 // heartbeatSilence is how long a node's heartbeat may stand still until it counts as down. The engine itself, with its
@@ -54,6 +56,37 @@ type lastLook struct {
 	mu   sync.Mutex
 	ring *agent.RingStatus
 	at   time.Time
+	// mode is the engine's own word for what it does, bytes the live data it holds.
+	mode   string
+	modeAt time.Time
+	bytes  int64
+}
+
+func (l *lastLook) putMode(mode string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mode, l.modeAt = mode, time.Now()
+}
+
+func (l *lastLook) getMode() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.modeAt) > ringLookGood {
+		return ""
+	}
+	return l.mode
+}
+
+func (l *lastLook) putBytes(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes = bytes
+}
+
+func (l *lastLook) dataBytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes
 }
 
 func (l *lastLook) put(ring agent.RingStatus) {
@@ -74,16 +107,69 @@ func (l *lastLook) get() *agent.RingStatus {
 // watchRing looks at the ring again and again, once the control account is known.
 func (e *Engine) watchRing(ctx context.Context) {
 	for pause(ctx, ringLookEvery) == nil {
-		if condition := e.supervisor.Condition(); !condition.Ready {
+		condition := e.supervisor.Condition()
+		if !condition.Alive {
+			continue
+		}
+		if !condition.Ready {
+			e.lookAtMode(ctx)
 			continue
 		}
 		within, cancel := context.WithTimeout(ctx, ringLookGood)
 		if conn, err := e.control.again(within); err == nil {
-			_, _ = e.readRing(within, conn)
+			ring, err := e.readRing(within, conn)
+			switch {
+			case shutOut(err):
+				// The next login sees to it.
+				e.control.forget()
+			case err == nil:
+				e.keepFence(within, conn, ring)
+			}
+			if err != nil {
+				e.lookAtMode(ctx)
+			}
+		} else {
+			e.lookAtMode(ctx)
 		}
 		cancel()
 	}
 }
+
+// lookAtMode asks the engine what it does. Over CQL a node tells it only while it serves.
+func (e *Engine) lookAtMode(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, ringLookEvery)
+	defer cancel()
+	var mode string
+	if e.management.Do(within, jolokia.Read(storageService, "OperationMode"), &mode) == nil {
+		e.look.putMode(mode)
+	}
+}
+
+// modeNow is empty when it is not known.
+func (e *Engine) modeNow(condition supervise.Condition) string {
+	switch {
+	case condition.Alive:
+		return e.look.getMode()
+	case e.hasLeft():
+		return "DECOMMISSIONED"
+	}
+	return ""
+}
+
+// gossipStatus is the engine's word for what gossip says of a node: its first part, with one word for each thing.
+func gossipStatus(text string) string {
+	first, _, _ := strings.Cut(text, ",")
+	switch first {
+	case "BOOT", "BOOT_REPLACE":
+		return "JOINING"
+	case "removing", "removed":
+		return "REMOVING"
+	}
+	return strings.ToUpper(first)
+}
+
+// ownModes are what a node's own gossip means for its mode, where the two have different words.
+var ownModes = map[string]string{"LEFT": "DECOMMISSIONED", "SHUTDOWN": "DRAINED"}
 
 // Ring implements agent.Engine.
 func (e *Engine) Ring(context.Context) *agent.RingStatus {
@@ -115,11 +201,11 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
-	peers, err := conn.Query(ctx, cql.One, "SELECT peer, host_id, data_center, rack, schema_version FROM system.peers_v2")
+	peers, err := conn.Query(ctx, cql.One, "SELECT peer, host_id, data_center, rack, schema_version, tokens FROM system.peers_v2")
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
-	gossip, err := conn.Query(ctx, cql.One, "SELECT address, generation, heartbeat, status_with_port FROM system_views.gossip_info")
+	gossip, err := conn.Query(ctx, cql.One, "SELECT address, generation, heartbeat, status_with_port, load, host_id, dc, rack, \"schema\" FROM system_views.gossip_info")
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
@@ -127,27 +213,47 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 	for _, row := range local {
 		ring.HostID, ring.SchemaVersion = row.Text("host_id"), row.Text("schema_version")
 		ring.Datacenter, ring.Rack = row.Text("data_center"), row.Text("rack")
-		for _, text := range row.Texts("tokens") {
-			token, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return agent.RingStatus{}, err
-			}
-			ring.Tokens = append(ring.Tokens, token)
+		if ring.Tokens, err = tokensOf(row); err != nil {
+			return agent.RingStatus{}, err
 		}
 	}
-	slices.Sort(ring.Tokens)
+	ring.TokensDigest = agent.TokensDigest(ring.Tokens)
 	now := time.Now()
-	living := map[string]bool{}
+	living, statuses := map[string]bool{}, map[string]string{}
 	for _, row := range gossip {
+		address, status := row.Text("address"), gossipStatus(row.Text("status_with_port"))
 		generation, _ := row["generation"].(int32)
 		version, _ := row["heartbeat"].(int32)
-		moved := e.heartbeat.up(row.Text("address"), generation, version, now)
-		living[row.Text("address")] = moved && strings.HasPrefix(row.Text("status_with_port"), "NORMAL")
+		moved := e.heartbeat.up(address, generation, version, now)
+		living[address] = moved && status == "NORMAL"
+		statuses[address] = status
+		if row.Text("host_id") == ring.HostID {
+			e.look.putMode(orElse(ownModes[status], status))
+			if load, err := strconv.ParseFloat(row.Text("load"), 64); err == nil {
+				e.look.putBytes(int64(load))
+			}
+		} else if status == "JOINING" {
+			// No member yet, so it is not among the peers that the engine keeps.
+			ring.Peers = append(ring.Peers, agent.Peer{
+				Address: address, HostID: row.Text("host_id"), Datacenter: row.Text("dc"), Rack: row.Text("rack"),
+				SchemaVersion: row.Text("schema"), Status: status, TokensDigest: agent.TokensDigest(nil),
+			})
+		}
 	}
 	for _, row := range peers {
+		tokens, err := tokensOf(row)
+		if err != nil {
+			return agent.RingStatus{}, err
+		}
+		address := row.Text("peer")
+		if statuses[address] == "JOINING" {
+			// A new node at the address of an old one.
+			continue
+		}
 		ring.Peers = append(ring.Peers, agent.Peer{
-			Address: row.Text("peer"), HostID: row.Text("host_id"), Datacenter: row.Text("data_center"), Rack: row.Text("rack"),
-			SchemaVersion: row.Text("schema_version"), Up: living[row.Text("peer")],
+			Address: address, HostID: row.Text("host_id"), Datacenter: row.Text("data_center"), Rack: row.Text("rack"),
+			SchemaVersion: row.Text("schema_version"), Up: living[address], Status: statuses[address],
+			TokensDigest: agent.TokensDigest(tokens),
 		})
 	}
 	slices.SortFunc(ring.Peers, func(a, b agent.Peer) int { return strings.Compare(a.Address, b.Address) })
@@ -155,11 +261,29 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 	return ring, nil
 }
 
+// tokensOf are those of a row, sorted.
+func tokensOf(row cql.Row) ([]int64, error) {
+	tokens := []int64{}
+	for _, text := range row.Texts("tokens") {
+		token, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	slices.Sort(tokens)
+	return tokens, nil
+}
+
 // disagreement is empty when the node sees exactly the members, all up and of one schema; else the first difference.
 func disagreement(ring agent.RingStatus, self string, members []string) string {
 	known := map[string]agent.Peer{}
 	for _, peer := range ring.Peers {
 		known[peer.Address] = peer
+		if peer.Status == "JOINING" {
+			// It has no tokens yet, and reads and writes do not depend on it.
+			continue
+		}
 		if !slices.Contains(members, peer.Address) {
 			return "it sees " + peer.Address + ", which is no member"
 		}

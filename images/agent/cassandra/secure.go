@@ -128,22 +128,19 @@ func takeOver(ctx context.Context, conn *cql.Conn, parameters SecureParameters) 
 		return err
 	}
 	for role, super := range roles {
-		if super && role != admin && role != defaultSuperuser {
+		if super && role != admin && role != control && role != defaultSuperuser {
 			return agent.Errorf("unexpected-superuser", "There is a superuser %s that nobody ordered.", role)
 		}
 	}
 	statements := []string{
-		replicate("ALTER KEYSPACE", "system_auth", parameters.Datacenter, parameters.SystemAuthReplication),
-		replicate("CREATE KEYSPACE IF NOT EXISTS", "ringmaster", parameters.Datacenter, parameters.Replication),
+		inDatacenter("ALTER KEYSPACE", "system_auth", parameters.Datacenter, parameters.SystemAuthReplication),
+		inDatacenter("CREATE KEYSPACE IF NOT EXISTS", "ringmaster", parameters.Datacenter, parameters.Replication),
 		"CREATE TABLE IF NOT EXISTS ringmaster.proof (key text, node text, written_at timestamp, PRIMARY KEY (key, node))" +
 			" WITH default_time_to_live = 604800",
+		createCanary,
 		makeRole(roles, admin, "SUPERUSER = true AND LOGIN = true", parameters.AdminPasswordHash),
-		makeRole(roles, control, "SUPERUSER = false AND LOGIN = true", parameters.ControlPasswordHash),
-		// Its own keyspace, a look at the engine, and the administrator's password: nothing of the customer's data.
-		"GRANT SELECT ON KEYSPACE ringmaster TO " + control,
-		"GRANT MODIFY ON KEYSPACE ringmaster TO " + control,
-		"GRANT SELECT ON KEYSPACE system_views TO " + control,
-		fmt.Sprintf("GRANT ALTER ON ROLE %s TO %s", admin, control),
+		// It must be able to grant whatever a role may be granted, and one can grant only what one may do oneself.
+		makeRole(roles, control, "SUPERUSER = true AND LOGIN = true", parameters.ControlPasswordHash),
 	}
 	for _, statement := range statements {
 		if _, err := conn.Query(ctx, cql.Quorum, statement); err != nil {
@@ -166,7 +163,7 @@ func superusers(ctx context.Context, conn *cql.Conn) (map[string]bool, error) {
 	return roles, nil
 }
 
-func replicate(verb, keyspace, datacenter string, factor int) string {
+func inDatacenter(verb, keyspace, datacenter string, factor int) string {
 	return fmt.Sprintf("%s %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}", verb, keyspace, datacenter, factor)
 }
 

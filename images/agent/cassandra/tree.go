@@ -30,10 +30,12 @@ type manifest struct {
 	// JVM is the full version of the Java that the archive and the figure were made with.
 	JVM string `json:"jvm"`
 	// RowOverhead is what a memtable row costs, in bytes. The engine would measure it at every start.
-	RowOverhead int               `json:"row_overhead"`
-	Archive     string            `json:"archive"`
-	Jars        map[string]string `json:"jars"`
-	JarsDigest  string            `json:"jars_digest"`
+	RowOverhead int    `json:"row_overhead"`
+	Archive     string `json:"archive"`
+	// Management is the jar by which the agent reaches the engine's management beans.
+	Management string            `json:"management"`
+	Jars       map[string]string `json:"jars"`
+	JarsDigest string            `json:"jars_digest"`
 }
 
 // openTree finds the version in the cache. Error code: engine-not-found.
@@ -49,6 +51,9 @@ func openTree(cache, version string) (tree, error) {
 			return tree{}, agent.Errorf("engine-not-found", "There is no tree of Cassandra %s in %s; bake it first.", version, cache)
 		}
 		return tree{}, err
+	}
+	if found.manifest.Management == "" {
+		return tree{}, agent.Errorf("engine-not-found", "The tree of Cassandra %s in %s was baked for older agents; bake it again.", version, cache)
 	}
 	return found, nil
 }

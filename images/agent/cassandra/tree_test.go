@@ -20,7 +20,7 @@ func bakedTree(t *testing.T) (cache, folder string) {
 	}
 	write(t, filepath.Join(folder, "lib", "a.jar"), "jar")
 	sum := func(text string) string { digest := sha256.Sum256([]byte(text)); return hex.EncodeToString(digest[:]) }
-	made := manifest{Engine: "cassandra", Version: "5.0.5", Jars: map[string]string{"a.jar": sum("jar")}}
+	made := manifest{Engine: "cassandra", Version: "5.0.5", Management: "a.jar", Jars: map[string]string{"a.jar": sum("jar")}}
 	made.JarsDigest = sum(sum("jar") + "  a.jar\n")
 	if err := statefile.WriteJSON(filepath.Join(folder, "manifest.json"), made); err != nil {
 		t.Fatal(err)

@@ -35,6 +35,13 @@ type Certificates interface {
 	Renew(certificate string) error
 }
 
+// EngineCertificates are those the engine uses. Errors are *agent.Error.
+type EngineCertificates interface {
+	Certificate() (agent.Certificate, error)
+	RequestRenewal() (string, error)
+	Renew(certificate, authorities string) error
+}
+
 // API joins what is served.
 type API struct {
 	NodeID       string
@@ -42,7 +49,9 @@ type API struct {
 	Engine       agent.Engine
 	Jobs         Jobs
 	Certificates Certificates
-	Log          *slog.Logger
+	// EngineCertificates are renewed as the agent's own are, and come with the authorities that the engine trusts.
+	EngineCertificates EngineCertificates
+	Log                *slog.Logger
 }
 
 // Handler routes the API. Who may call is decided by TLS, before it.
@@ -57,6 +66,9 @@ func (a *API) Handler() http.Handler {
 	routes.HandleFunc("GET /v1/certificate", a.answer(a.getCertificate))
 	routes.HandleFunc("POST /v1/certificate/request", a.answer(a.requestCertificate))
 	routes.HandleFunc("PUT /v1/certificate", a.answer(a.putCertificate))
+	routes.HandleFunc("GET /v1/engine-certificate", a.answer(a.getEngineCertificate))
+	routes.HandleFunc("POST /v1/engine-certificate/request", a.answer(a.requestEngineCertificate))
+	routes.HandleFunc("PUT /v1/engine-certificate", a.answer(a.putEngineCertificate))
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if _, pattern := routes.Handler(request); pattern == "" {
 			a.unrouted(routes, response, request)
@@ -129,7 +141,9 @@ func (a *API) write(response http.ResponseWriter, status int, body any) {
 
 func (a *API) status(request *http.Request) (any, error) {
 	return agent.Status{
-		Agent: a.Agent, NodeID: a.NodeID, Engine: a.Engine.Status(request.Context()), Ring: a.Engine.Ring(request.Context()),
+		Time: time.Now().UTC().Truncate(time.Millisecond), Agent: a.Agent, NodeID: a.NodeID,
+		Engine: a.Engine.Status(request.Context()), MachineStatus: a.Engine.Machine(request.Context()),
+		Ring: a.Engine.Ring(request.Context()),
 	}, nil
 }
 
@@ -184,6 +198,23 @@ func (a *API) putCertificate(request *http.Request) (any, error) {
 		return nil, err
 	}
 	return nil, a.Certificates.Renew(body.Certificate)
+}
+
+func (a *API) getEngineCertificate(*http.Request) (any, error) {
+	return a.EngineCertificates.Certificate()
+}
+
+func (a *API) requestEngineCertificate(*http.Request) (any, error) {
+	csr, err := a.EngineCertificates.RequestRenewal()
+	return agent.CertificateRequest{CSR: csr}, err
+}
+
+func (a *API) putEngineCertificate(request *http.Request) (any, error) {
+	var body agent.NewEngineCertificate
+	if err := read(request, &body); err != nil {
+		return nil, err
+	}
+	return nil, a.EngineCertificates.Renew(body.Certificate, body.CA)
 }
 
 func waitOf(request *http.Request) (time.Duration, error) {

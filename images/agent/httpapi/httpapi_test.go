@@ -34,6 +34,8 @@ func (idle) Configure(document json.RawMessage) error {
 func (idle) Do(context.Context, agent.JobKind, json.RawMessage, agent.Report) (any, error) {
 	return struct{}{}, nil
 }
+func (idle) Machine(context.Context) agent.MachineStatus { return agent.MachineStatus{} }
+
 func (idle) Status(context.Context) agent.EngineStatus {
 	return agent.EngineStatus{Name: "cassandra", State: agent.EngineAbsent}
 }

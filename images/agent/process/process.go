@@ -156,6 +156,15 @@ func Find(mark string) (ID, error) {
 	return ID{}, ErrGone
 }
 
+// Arguments is the command line of that very process. ErrGone.
+func Arguments(id ID) ([]string, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id.PID))
+	if err != nil || !Alive(id) {
+		return nil, ErrGone
+	}
+	return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00"), nil
+}
+
 // StartedAt is when the process began, to a hundredth of a second. ErrGone.
 func StartedAt(id ID) (time.Time, error) {
 	if !Alive(id) {

@@ -32,6 +32,7 @@ type node struct {
 	folder   string
 	userData string
 	binary   string
+	cache    string
 	process  *exec.Cmd
 	client   *http.Client
 }
@@ -188,11 +189,19 @@ func (n *node) status() agent.Status {
 	return status
 }
 
-func (n *node) configure(nodes []*node) {
+func (n *node) configure(nodes []*node) { n.configureWith(nodes, nil) }
+
+func (n *node) configureWith(nodes []*node, settings map[string]any) {
+	n.ask(http.MethodPut, "/v1/config", n.firstConfig(nodes, settings), nil)
+}
+
+// firstConfig is for a node of a new ring.
+func (n *node) firstConfig(nodes []*node, settings map[string]any) cassandra.Config {
 	off, fast, none := false, 500, 0
 	config := cassandra.Config{
 		Engine: "cassandra", Version: testVersion, ClusterName: "test", Datacenter: "local-1", Rack: n.rack, Address: n.address,
-		HeapMiB: 512, SystemAuthReplication: len(nodes), JVM: cassandra.JVM{Profile: "small"},
+		HeapMiB: 512, SystemAuthReplication: len(nodes), JVM: cassandra.JVM{Profile: "small"}, Settings: settings,
+		Revision:  fmt.Sprintf("r%d", rand.IntN(1_000_000_000)),
 		FirstBoot: cassandra.FirstBoot{AutoBootstrap: &off, RingDelayMS: &fast, GossipSettlePolls: &none, SuperuserSetupDelayMS: &none},
 	}
 	// Evenly spread over the ring, the nodes taking turns.
@@ -205,7 +214,7 @@ func (n *node) configure(nodes []*node) {
 			}
 		}
 	}
-	n.ask(http.MethodPut, "/v1/config", config, nil)
+	return config
 }
 
 func (n *node) succeed(name string, kind agent.JobKind, parameters map[string]any) agent.Job {
