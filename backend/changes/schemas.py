@@ -1,10 +1,12 @@
 """What may be changed of a cluster, and the plan of a change, on the wire."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, ValidationError, WrapValidator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from backend.clusters.schemas import NODES_PER_ZONE_LIMIT, ZONES_LIMIT, Cluster, Word
 from backend.core.schemas import RequestBody
@@ -18,8 +20,24 @@ class Scale(RequestBody):
     """More or fewer nodes. Racks stay even: the number is per zone."""
 
     kind: Literal["scale"]
-    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
-    datacenter: Name | None = Field(None, description="null: the only one; must be named when there are several")
+    nodes_per_zone: int | None = Field(
+        default=None, ge=0, le=NODES_PER_ZONE_LIMIT, description="Or nodes_total instead"
+    )
+    nodes_total: int | None = Field(
+        default=None,
+        ge=0,
+        le=NODES_PER_ZONE_LIMIT * ZONES_LIMIT,
+        description="Of the data centre, in the place of nodes_per_zone; must spread evenly over its zones",
+    )
+    datacenter: Name | None = Field(
+        default=None, description="null: the only one; must be named when there are several"
+    )
+
+    @model_validator(mode="after")
+    def _one_number(self) -> Self:
+        if (self.nodes_per_zone is None) is (self.nodes_total is None):
+            raise ValueError("Say either nodes_per_zone or nodes_total")
+        return self
 
 
 class ReplaceNode(RequestBody):
@@ -100,7 +118,7 @@ class RotateCertificates(RequestBody):
     kind: Literal["rotate_certificates"]
 
 
-Change = Annotated[
+AnyChange = (
     Scale
     | ReplaceNode
     | RestartNode
@@ -112,19 +130,49 @@ Change = Annotated[
     | ChangeSettings
     | AddDatacenter
     | RemoveDatacenter
-    | RotateCertificates,
-    Field(discriminator="kind"),
-]
+    | RotateCertificates
+)
 
 
 class DesiredState(RequestBody):
     """What a cluster should be. What is left out stays as it is; several differences become several changes."""
 
     kind: Literal["desired_state"]
-    nodes_per_zone: int | None = Field(None, ge=1, le=NODES_PER_ZONE_LIMIT)
+    datacenter: Name | None = Field(
+        None, description="Of which number and type of nodes are wanted; null: the only one"
+    )
+    nodes_per_zone: int | None = Field(None, ge=0, le=NODES_PER_ZONE_LIMIT)
     machine_type: Word | None = None
     engine_version: Word | None = None
     settings: dict[str, Any] | None = Field(None, max_length=100)
+
+
+def _by_field(value: Any, check: Callable[[Any], Any]) -> Any:
+    """Problems are named by their field alone: pydantic would put the kind of the change before it."""
+    try:
+        return check(value)
+    except ValidationError as error:
+        problems = [_problem(dict(found)) for found in error.errors(include_url=False)]
+        raise ValidationError.from_exception_data(error.title, problems) from None
+
+
+def _problem(found: dict[str, Any]) -> InitErrorDetails:
+    if found["type"].startswith("union_tag_"):
+        expected = found.get("ctx", {}).get("expected_tags")
+        kinds = f"one of {expected}" if expected else "as text: scale, restart_node, upgrade ..."
+        return InitErrorDetails(
+            type=PydanticCustomError("kind_unknown", "{words}", {"words": f"Say what to change, {kinds}"}),
+            loc=("kind",),
+            input=found["input"],
+        )
+    problem = InitErrorDetails(type=found["type"], loc=found["loc"][1:], input=found["input"])
+    if "ctx" in found:
+        problem["ctx"] = found["ctx"]
+    return problem
+
+
+Change = Annotated[AnyChange, Field(discriminator="kind"), WrapValidator(_by_field)]
+Wanted = Annotated[AnyChange | DesiredState, Field(discriminator="kind"), WrapValidator(_by_field)]
 
 
 class Mode(StrEnum):
@@ -143,7 +191,7 @@ class PlannedWork(Schema):
 
 
 class PlannedChange(Schema):
-    kind: str
+    kind: str = Field(description="As in the body of change_cluster")
     title: str
     mode: Mode
     reason: str | None = Field(description="Why it is not possible now, with the arithmetic; null when it is")

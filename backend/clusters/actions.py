@@ -4,6 +4,7 @@ What the provisioner finds out is written by lifecycle.py.
 """
 
 import secrets
+from datetime import date, time
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -14,17 +15,19 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.clusters import authorities, ordering, pki, plans, tokens, vault
-from backend.clusters.models import Cluster, Datacenter, Node
+from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
 from backend.clusters.ordering import CheckedOrder
-from backend.clusters.queries import cluster_not_found, get_cluster
-from backend.clusters.schemas import ClusterOrder
+from backend.clusters.queries import cluster_not_found, get_cluster, get_maintenance_windows
+from backend.clusters.schemas import ClusterOrder, ClusterUpdate, HealingWish, MaintenanceWindowsWish
 from backend.clusters.states import (
     SERVING,
     ClusterState,
     SecretPurpose,
+    Weekday,
     reason_against_deleting,
     reason_against_revealing,
     reason_against_rotating,
+    reason_against_updating,
 )
 from backend.core import ids
 from backend.core.errors import Conflict
@@ -83,6 +86,8 @@ def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Clu
                 engine_version=checked.engine_version,
                 provider=order.provider,
                 options=order.options.model_dump(),
+                termination_protection=order.termination_protection,
+                **_healing_columns(order.healing),
                 admin_username=ADMIN_USERNAME,
                 ca_certificate=ca_certificate,
                 created_by=who.actor,
@@ -111,6 +116,72 @@ def _make_nodes(cluster: Cluster, datacenter: Datacenter) -> list[Node]:
         for rack, zone in enumerate(datacenter.zones)
     ]
     return Node.objects.bulk_create(nodes)
+
+
+@transaction.atomic
+def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, Any]:
+    """Changes what only the control plane knows. Raises NotFound, Forbidden, Conflict."""
+    require(who, Permission.CLUSTERS_WRITE)
+    cluster = _locked(who, cluster_id)
+    _refuse(cluster, None, reason_against_updating(ClusterState(cluster.state), may=True))
+    columns = _update_columns(cluster, wanted)
+    before = {name: getattr(cluster, name) for name, value in columns.items() if getattr(cluster, name) != value}
+    if before:
+        _write_update(cluster, columns)
+        after = {name: columns[name] for name in before}
+        _record(who, cluster, "cluster.update", before=before, after=after)
+        operations.notify(who.organisation_id, "cluster", cluster.id, cluster.id)
+    return get_cluster(who, cluster.id)
+
+
+def _update_columns(cluster: Cluster, wanted: ClusterUpdate) -> dict[str, Any]:
+    columns: dict[str, Any] = {"name": wanted.name, "termination_protection": wanted.termination_protection}
+    if wanted.tags is not None:
+        columns["options"] = cluster.options | {"tags": wanted.tags}
+    if wanted.healing is not None:
+        columns |= _healing_columns(wanted.healing)
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _healing_columns(wanted: HealingWish) -> dict[str, Any]:
+    return {f"healing_{name}": value for name, value in wanted.model_dump(exclude_none=True).items()}
+
+
+def _write_update(cluster: Cluster, columns: dict[str, Any]) -> None:
+    try:
+        with transaction.atomic():
+            Cluster.objects.filter(id=cluster.id).update(**columns)
+    except IntegrityError as error:
+        if "cluster_name_once" in str(error):
+            raise ordering.name_taken(columns["name"]) from error
+        raise
+
+
+@transaction.atomic
+def set_maintenance_windows(who: Identity, cluster_id: str, wanted: MaintenanceWindowsWish) -> dict[str, Any]:
+    """Puts windows in the place of those before. Raises NotFound, Forbidden, Conflict."""
+    require(who, Permission.CLUSTERS_WRITE)
+    cluster = _locked(who, cluster_id)
+    _refuse(cluster, None, reason_against_updating(ClusterState(cluster.state), may=True))
+    before = get_maintenance_windows(who, cluster_id)["windows"]
+    cluster.maintenance_windows.all().delete()
+    MaintenanceWindow.objects.bulk_create(
+        MaintenanceWindow(
+            cluster=cluster,
+            weekdays=sorted({list(Weekday).index(day) for day in window.weekdays}),
+            starts_at=time.fromisoformat(window.starts_at),
+            minutes=window.minutes,
+            time_zone=window.time_zone,
+            excluded_dates=sorted({date.fromisoformat(day) for day in window.excluded_dates}),
+        )
+        for window in wanted.windows
+    )
+    after = get_maintenance_windows(who, cluster_id)
+    if after["windows"] != before:
+        windows = {"before": {"windows": before}, "after": {"windows": after["windows"]}}
+        _record(who, cluster, "cluster.set_maintenance_windows", **windows)
+        operations.notify(who.organisation_id, "cluster", cluster.id, cluster.id)
+    return after
 
 
 @transaction.atomic

@@ -58,6 +58,36 @@ def get_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return prepared(queries.get_cluster(who, cluster_id))
 
 
+@router.patch("/clusters/{cluster_id}", operation_id="update_cluster", response=schemas.Cluster)
+def update_cluster(request: HttpRequest, cluster_id: str, wanted: schemas.ClusterUpdate) -> HttpResponse:
+    """Changes what only the control plane knows: name, tags, termination protection, healing. At once."""
+    return prepared(actions.update(identity(request), cluster_id, wanted))
+
+
+@router.get(
+    "/clusters/{cluster_id}/maintenance-windows",
+    operation_id="get_maintenance_windows",
+    response=schemas.MaintenanceWindows,
+)
+def get_maintenance_windows(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """When automatic work on the cluster that can wait may be done. No windows: at any time."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.get_maintenance_windows(who, cluster_id))
+
+
+@router.put(
+    "/clusters/{cluster_id}/maintenance-windows",
+    operation_id="set_maintenance_windows",
+    response=schemas.MaintenanceWindows,
+)
+def set_maintenance_windows(
+    request: HttpRequest, cluster_id: str, wanted: schemas.MaintenanceWindowsWish
+) -> HttpResponse:
+    """Puts these windows in the place of those before. Allowed whenever update_cluster is."""
+    return prepared(actions.set_maintenance_windows(identity(request), cluster_id, wanted))
+
+
 @router.delete("/clusters/{cluster_id}", operation_id="delete_cluster", response={202: schemas.ClusterStarted})
 def delete_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Deletes a cluster with all its data, for good."""

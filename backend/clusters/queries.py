@@ -1,9 +1,11 @@
 """Reading clusters. A page of the list is one statement, however long list and page are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from typing import Any
 
+from django.contrib.postgres.aggregates import JSONBAgg
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
@@ -12,18 +14,25 @@ from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.catalog.models import MachineType
 from backend.catalog.queries import catalog
-from backend.clusters import authorities, vault
+from backend.clusters import authorities, quorum, vault, windows
 from backend.clusters.authorities import AgentClientMaterial
-from backend.clusters.models import Cluster, Datacenter, Node
+from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
 from backend.clusters.states import (
+    NODE_ACTIONS,
     SERVING,
     ClusterState,
     NodeState,
     SecretPurpose,
+    Weekday,
+    reason_against_changing,
     reason_against_deleting,
+    reason_against_node_action,
+    reason_against_planning,
     reason_against_revealing,
     reason_against_rotating,
+    reason_against_updating,
 )
+from backend.clusters.windows import Window
 from backend.core.errors import NotFound
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
@@ -53,6 +62,7 @@ _COLUMNS = (
     "nodes_total",
     "nodes_up",
     "living_datacenters",
+    "maintenance",
     "current_operation",
 )
 _NODE_COLUMNS = (
@@ -103,6 +113,19 @@ def _datacenters_of_row() -> ArraySubquery:
     return ArraySubquery(living.values(about=about))
 
 
+def _windows_of_row() -> Subquery:
+    """One JSON value, null for most clusters: an array of rows would be made into Python objects for each."""
+    about = JSONObject(
+        weekdays="weekdays",
+        starts_at="starts_at",
+        minutes="minutes",
+        time_zone="time_zone",
+        excluded_dates="excluded_dates",
+    )
+    found = MaintenanceWindow.objects.filter(cluster_id=OuterRef("id")).order_by().values("cluster_id")
+    return Subquery(found.annotate(all=JSONBAgg(about)).values("all"))
+
+
 def _open_operation_of_row() -> Subquery:
     # The conditions of the unique index on open exclusive operations, so that this is one look into a small index.
     found = (
@@ -120,6 +143,7 @@ def _all_rows() -> QuerySet[Cluster, dict[str, Any]]:
         nodes_total=_nodes_of_row(Q()),
         nodes_up=_nodes_of_row(Q(state=NodeState.UP)),
         living_datacenters=_datacenters_of_row(),
+        maintenance=_windows_of_row(),
         current_operation=_open_operation_of_row(),
     )
     rows: QuerySet[Cluster, dict[str, Any]] = annotated.values(*_COLUMNS)
@@ -180,20 +204,51 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
         "grace_seconds": row.pop("healing_grace_seconds"),
         "replacements_per_day": row.pop("healing_replacements_per_day"),
     }
-    row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed)
+    row["maintenance"] = _maintenance(row["maintenance"])
+    protected = row["termination_protection"]
+    row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed, protected)
     return row
+
+
+_ALWAYS_OPEN = {"open_now": True, "next_opening": None}
+
+
+def _maintenance(found: list[dict[str, Any]] | None) -> dict[str, Any]:
+    if found is None:
+        return _ALWAYS_OPEN
+    read = [
+        Window(
+            weekdays=frozenset(row["weekdays"]),
+            starts_at=time.fromisoformat(row["starts_at"]),
+            minutes=row["minutes"],
+            time_zone=row["time_zone"],
+            excluded_dates=frozenset(map(date.fromisoformat, row["excluded_dates"])),
+        )
+        for row in found
+    ]
+    return _openings(read, datetime.now(UTC))
+
+
+def _openings(read: Sequence[Window], now: datetime) -> dict[str, Any]:
+    return {"open_now": windows.is_open(read, now), "next_opening": windows.next_opening(read, now)}
 
 
 @lru_cache(maxsize=1024)
 def _allowed_actions(
-    permissions: frozenset[Permission], state_word: str, busy_kind: str | None, revealed: bool
+    permissions: frozenset[Permission], state_word: str, busy_kind: str | None, revealed: bool, protected: bool
 ) -> Sequence[dict[str, object]]:
     """Few combinations exist, and a page of a list asks a hundred times."""
     state = ClusterState(state_word)
-    may_change = Permission.CLUSTERS_WRITE in permissions
+    may_change, may_see = Permission.CLUSTERS_WRITE in permissions, Permission.CLUSTERS_READ in permissions
     may_read = Permission.CREDENTIALS_READ in permissions
     return (
-        allowed("delete_cluster", reason_against_deleting(state, may=may_change, busy_kind=busy_kind)),
+        allowed("plan_change", reason_against_planning(state, may=may_see)),
+        allowed("change_cluster", reason_against_changing(state, may=may_change, busy_kind=busy_kind)),
+        allowed("update_cluster", reason_against_updating(state, may=may_change)),
+        allowed(
+            "delete_cluster",
+            reason_against_deleting(state, may=may_change, busy_kind=busy_kind, protected=protected),
+        ),
         allowed(
             "reveal_credentials", reason_against_revealing(state, may=may_read, busy_kind=busy_kind, revealed=revealed)
         ),
@@ -201,11 +256,48 @@ def _allowed_actions(
     )
 
 
-def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, Any]:
-    """The living nodes in their order. Raises NotFound."""
+def maintenance_windows(cluster_id: str) -> list[Window]:
+    """When automatic work on the cluster that can wait may be done (windows.py). None: always."""
+    return [window_of(row) for row in MaintenanceWindow.objects.filter(cluster_id=cluster_id).order_by("id")]
+
+
+def window_of(row: MaintenanceWindow) -> Window:
+    return Window(
+        weekdays=frozenset(row.weekdays),
+        starts_at=row.starts_at,
+        minutes=row.minutes,
+        time_zone=row.time_zone,
+        excluded_dates=frozenset(row.excluded_dates),
+    )
+
+
+def get_maintenance_windows(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """The windows in the order they were given. Raises NotFound."""
     if not clusters(who).filter(id=cluster_id).exists():
         raise cluster_not_found()
-    found = Node.objects.filter(cluster_id=cluster_id, deleted_at=None)
+    read = maintenance_windows(cluster_id)
+    return _openings(read, datetime.now(UTC)) | {"windows": [_window(window) for window in read]}
+
+
+def _window(window: Window) -> dict[str, Any]:
+    return {
+        "weekdays": [list(Weekday)[number] for number in sorted(window.weekdays)],
+        "starts_at": f"{window.starts_at:%H:%M}",
+        "minutes": window.minutes,
+        "time_zone": window.time_zone,
+        "excluded_dates": [day.isoformat() for day in sorted(window.excluded_dates)],
+    }
+
+
+def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, Any]:
+    """The living nodes in their order. Raises NotFound. Three statements."""
+    cluster = (
+        clusters(who).filter(id=cluster_id).annotate(busy_kind=_open_kind_of_row()).values("state", "busy_kind").first()
+    )
+    if cluster is None:
+        raise cluster_not_found()
+    living = Node.objects.filter(cluster_id=cluster_id, deleted_at=None)
+    found = living
     if query.cursor is not None:
         after = Node.objects.filter(cluster_id=cluster_id, id=query.cursor).values("position")
         found = found.filter(position__gt=Subquery(after))
@@ -213,19 +305,56 @@ def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, An
     rows = list(
         found.order_by("position")
         .annotate(tokens_count=tokens)
-        .values(*_NODE_COLUMNS, "tokens_count")[: query.limit + 1]
+        .values(*_NODE_COLUMNS, "datacenter_id", "datacenter__zones", "tokens_count")[: query.limit + 1]
     )
     more = len(rows) > query.limit
     del rows[query.limit :]
-    return {"items": [_node(row) for row in rows], "next_cursor": rows[-1]["id"] if more else None}
+    against_all = reason_against_changing(
+        ClusterState(cluster["state"]),
+        may=Permission.CLUSTERS_WRITE in who.permissions,
+        busy_kind=cluster["busy_kind"],
+    )
+    down = [quorum.Place(*place) for place in _not_up(living)]
+    return {
+        "items": [_node(row, against_all, down) for row in rows],
+        "next_cursor": rows[-1]["id"] if more else None,
+    }
 
 
-def _node(row: dict[str, Any]) -> dict[str, Any]:
+def _open_kind_of_row() -> Subquery:
+    open_ones = Operation.objects.filter(~Q(cluster_id=""), cluster_id=OuterRef("id"), exclusive=True, state__in=OPEN)
+    return Subquery(open_ones.order_by().values("kind")[:1])
+
+
+def _not_up(living: QuerySet[Node]) -> Iterable[tuple[str, str, str]]:
+    return living.exclude(state=NodeState.UP).order_by().values_list("id", "datacenter_id", "zone")
+
+
+def _node(row: dict[str, Any], against_all: str | None, down: Sequence[quorum.Place]) -> dict[str, Any]:
+    place = quorum.Place(row["id"], row.pop("datacenter_id"), row["zone"])
+    zones = row.pop("datacenter__zones")
+    row["allowed_actions"] = [
+        allowed(action, against_all or _against_node_action(action, row, place, len(zones), down))
+        for action in NODE_ACTIONS
+    ]
     for unknown_until_seen in ("host_id", "engine_version", "agent_version"):
         row[unknown_until_seen] = row[unknown_until_seen] or None
     row["configuration_in_force"] = row.pop("config_revision") == row.pop("running_revision")
     row["replaces"] = row.pop("replaces_id") or None
     return row | {"rack": row["zone"], "datacenter": row.pop("datacenter__name")}
+
+
+def _against_node_action(
+    action: str, row: dict[str, Any], place: quorum.Place, replicas: int, down: Sequence[quorum.Place]
+) -> str | None:
+    found = reason_against_node_action(
+        action, name=row["name"], state=NodeState(row["state"]), stop_wanted=row["stop_wanted"]
+    )
+    if found is None and action in ("restart_node", "stop_node"):
+        found = quorum.reason_against_taking_down(
+            place, row["name"], replicas=replicas, down=down, for_good=action == "stop_node"
+        )
+    return found
 
 
 def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:

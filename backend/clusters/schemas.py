@@ -1,12 +1,13 @@
 """Clusters on the wire."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ninja import Schema
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from backend.clusters.states import ClusterState, HealingMode, NodeState
+from backend.clusters.states import ClusterState, HealingMode, NodeState, Weekday
 from backend.core.schemas import AllowedAction, Line, RequestBody
 from backend.operations.schemas import Operation
 from backend.operations.states import OperationState
@@ -16,29 +17,73 @@ NAME_PATTERN = rf"^[a-z]([-a-z0-9]{{0,{NAME_LENGTH - 2}}}[a-z0-9])?$"
 NODES_PER_ZONE_LIMIT = 30
 ZONES_LIMIT = 8
 TAGS_LIMIT = 20
+WINDOWS_LIMIT = 50
+EXCLUDED_DATES_LIMIT = 400
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 TagKey = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
 TagValue = Annotated[Line, StringConstraints(max_length=128)]
 
 
-class ClusterOptions(RequestBody):
-    tags: dict[TagKey, TagValue] = Field(
-        default={},
-        max_length=TAGS_LIMIT,
-        description=f"Your own labels, at most {TAGS_LIMIT}: team, cost-centre ... Only shown",
-    )
+Tags = Annotated[
+    dict[TagKey, TagValue],
+    Field(
+        max_length=TAGS_LIMIT, description=f"Your own labels, at most {TAGS_LIMIT}: team, cost-centre ... Only shown"
+    ),
+]
 
 
-class ClusterOrder(RequestBody):
-    name: str = Field(
+def _check_name(name: Any) -> Any:
+    """Says in words what a pattern would say in signs."""
+    if not isinstance(name, str):
+        return name
+    if not name:
+        raise ValueError("Give the cluster a name")
+    if len(name) > NAME_LENGTH:
+        raise ValueError(f"The name has {len(name)} characters; at most {NAME_LENGTH} are possible")
+    if not ("a" <= name[0] <= "z"):
+        raise ValueError("The name must start with a lower-case letter (a to z)")
+    if name.endswith("-"):
+        raise ValueError("The name must not end with a hyphen")
+    if not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+        raise ValueError("The name may hold lower-case letters (a to z), digits and hyphens only")
+    return name
+
+
+ClusterName = Annotated[
+    str,
+    BeforeValidator(_check_name),
+    Field(
         max_length=NAME_LENGTH,
         pattern=NAME_PATTERN,
         description=(
             f"1 to {NAME_LENGTH} lower-case letters, digits and hyphens; starts with a letter, does not end with a "
             "hyphen. Unique among the organisation's clusters"
         ),
+    ),
+]
+
+
+class ClusterOptions(RequestBody):
+    tags: Tags = {}
+
+
+class HealingWish(RequestBody):
+    """What the control plane is to do when a node of the cluster is broken. What is left out stays as it is."""
+
+    mode: Annotated[HealingMode, Field(strict=False)] | None = Field(
+        default=None, description="act: it mends the node. tell: it only says what it found"
     )
+    grace_seconds: int | None = Field(
+        default=None, ge=10, le=86_400, description="Seconds a machine must be dead before its node is replaced"
+    )
+    replacements_per_day: int | None = Field(
+        default=None, ge=0, le=100, description="At most so many nodes are replaced by itself in 24 hours"
+    )
+
+
+class ClusterOrder(RequestBody):
+    name: ClusterName
     engine: Word = Field(description="From the catalogue, for example cassandra")
     engine_version: Word | None = Field(None, description="From the catalogue; null: the engine's default")
     provider: Word = Field(description="From the catalogue, for example local")
@@ -51,24 +96,17 @@ class ClusterOrder(RequestBody):
     machine_type: Word = Field(description="From the catalogue, for example local.small")
     nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT, description="The same in every zone, so racks are even")
     options: ClusterOptions = Field(default_factory=ClusterOptions)
+    termination_protection: bool = Field(False, description="While on, the cluster cannot be deleted")
+    healing: HealingWish = Field(default_factory=HealingWish)
 
-    @field_validator("name", mode="before")
-    @classmethod
-    def _check_name(cls, name: Any) -> Any:
-        """Says in words what a pattern would say in signs."""
-        if not isinstance(name, str):
-            return name
-        if not name:
-            raise ValueError("Give the cluster a name")
-        if len(name) > NAME_LENGTH:
-            raise ValueError(f"The name has {len(name)} characters; at most {NAME_LENGTH} are possible")
-        if not ("a" <= name[0] <= "z"):
-            raise ValueError("The name must start with a lower-case letter (a to z)")
-        if name.endswith("-"):
-            raise ValueError("The name must not end with a hyphen")
-        if not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
-            raise ValueError("The name may hold lower-case letters (a to z), digits and hyphens only")
-        return name
+
+class ClusterUpdate(RequestBody):
+    """What is left out, or null, stays as it is. All of it takes effect at once; no node notices."""
+
+    name: ClusterName | None = Field(None, description="The ring, its nodes and its certificates keep theirs")
+    tags: Tags | None = Field(None, description="In the place of those before")
+    termination_protection: bool | None = Field(None, description="While on, the cluster cannot be deleted")
+    healing: HealingWish | None = None
 
 
 class ClusterOperation(Schema):
@@ -94,6 +132,13 @@ class Healing(Schema):
     replacements_per_day: int = Field(description="At most so many nodes are replaced by itself in 24 hours")
 
 
+class Maintenance(Schema):
+    """Whether automatic work that can wait may be done now. People's own changes never wait for it."""
+
+    open_now: bool = Field(description="Always true for a cluster without maintenance windows")
+    next_opening: datetime | None = Field(description="When the next window begins; null: there is none")
+
+
 class Cluster(Schema):
     id: str
     name: str
@@ -108,6 +153,7 @@ class Cluster(Schema):
     settings: dict[str, Any] = Field(description="Engine settings that differ from the engine's own values")
     termination_protection: bool
     healing: Healing
+    maintenance: Maintenance
     created_by: str
     created_at: datetime
     active_at: datetime | None = Field(description="When it was first proved to work")
@@ -180,6 +226,7 @@ class Node(Schema):
     data_bytes: int | None = Field(description="Live data of this node, in bytes")
     clock_offset_ms: int | None = Field(description="Its clock minus the control plane's, in milliseconds")
     engine_certificate_expires_at: datetime | None
+    allowed_actions: list[AllowedAction] = Field(description="By kind of change: replace_node, restart_node ...")
 
 
 class NodePage(Schema):
@@ -210,3 +257,61 @@ class Connection(Schema):
 class Credentials(Schema):
     username: str
     password: str = Field(description="Shown once")
+
+
+def _known_time_zone(name: str) -> str:
+    try:
+        # Names of places, and UTC: what else a system has in that folder differs from one to another.
+        if "/" not in name.strip("/") and name != "UTC":
+            raise ZoneInfoNotFoundError
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            f"There is no time zone {name}; name one of the IANA database, for example Europe/Vienna"
+        ) from None
+    return name
+
+
+def _real_date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"There is no day {text}") from None
+    return text
+
+
+class MaintenanceWindow(RequestBody):
+    """A stretch of time, every week, in which automatic work that can wait may be done."""
+
+    weekdays: Annotated[
+        list[Annotated[Weekday, Field(strict=False)]],
+        Field(min_length=1, max_length=7, description="On which it begins"),
+    ]
+    starts_at: str = Field(
+        pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description=(
+            "Wall-clock time in the time zone, HH:MM. When the clock is put forward past it, the window begins at the "
+            "first moment after; when it comes twice, at the first"
+        ),
+    )
+    minutes: int = Field(ge=15, le=10_080, description="How long, in elapsed minutes: 15 to a week")
+    time_zone: Annotated[str, StringConstraints(max_length=64), AfterValidator(_known_time_zone)] = Field(
+        description="IANA name, for example Europe/Vienna"
+    )
+    excluded_dates: list[
+        Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_real_date)]
+    ] = Field(
+        default=[],
+        max_length=EXCLUDED_DATES_LIMIT,
+        description="Local dates, YYYY-MM-DD, on which it does not begin",
+    )
+
+
+class MaintenanceWindowsWish(RequestBody):
+    windows: list[MaintenanceWindow] = Field(
+        max_length=WINDOWS_LIMIT, description="In the place of those before; none: automatic work is done at any time"
+    )
+
+
+class MaintenanceWindows(Maintenance):
+    windows: list[MaintenanceWindow]

@@ -31,6 +31,18 @@ class HealingMode(StrEnum):
     TELL = "tell"
 
 
+class Weekday(StrEnum):
+    """In the order in which Python and the rows number them: Monday is 0."""
+
+    MONDAY = "monday"
+    TUESDAY = "tuesday"
+    WEDNESDAY = "wednesday"
+    THURSDAY = "thursday"
+    FRIDAY = "friday"
+    SATURDAY = "saturday"
+    SUNDAY = "sunday"
+
+
 class SecretPurpose(StrEnum):
     """Why a secret is kept. The value goes into the encryption's associated data, so a row cannot be swapped."""
 
@@ -47,13 +59,31 @@ class SecretPurpose(StrEnum):
 # In these the cluster serves its users.
 SERVING = (ClusterState.ACTIVE, ClusterState.DEGRADED)
 
+# Changes of a single node, as the body of change_cluster names them.
+NODE_ACTIONS = ("replace_node", "restart_node", "stop_node", "start_node")
+
+PROTECTED = "The cluster is protected against termination. Switch termination protection off first."
 _MAY_NOT_CHANGE = "Your role or token may not change clusters."
 _MAY_NOT_READ = "Your role or token may not see passwords."
+_MAY_NOT_SEE = "Your role or token may not see clusters."
 _GONE = "The cluster is deleted."
+_NOT_ACTIVE = "The cluster is not active."
 _BUSY = {
     "create_cluster": "The cluster is being created.",
     "delete_cluster": "The cluster is being deleted.",
     "rotate_credentials": "A new password is being set.",
+    "scale_cluster": "The number of its nodes is being changed.",
+    "replace_node": "A node is being replaced.",
+    "change_machine_type": "Its nodes are being moved to another machine type.",
+    "add_datacenter": "A data centre is being added.",
+    "remove_datacenter": "A data centre is being removed.",
+    "restart_node": "A node is being restarted.",
+    "rolling_restart": "It is being restarted node by node.",
+    "stop_node": "A node is being stopped.",
+    "start_node": "A node is being started.",
+    "upgrade_cluster": "Its engine is being upgraded.",
+    "apply_settings": "Engine settings are being applied.",
+    "rotate_certificates": "Its certificates are being renewed.",
 }
 
 
@@ -62,25 +92,30 @@ def why_busy(kind: str) -> str:
     return _BUSY.get(kind, "Another operation is working on the cluster.")
 
 
-def reason_against_deleting(state: ClusterState, *, may: bool, busy_kind: str | None) -> str | None:
-    """`busy_kind`: kind of the open operation on the cluster, if there is one."""
+def reason_against_deleting(
+    state: ClusterState, *, may: bool, busy_kind: str | None, protected: bool = False
+) -> str | None:
+    """`busy_kind`: kind of the open exclusive operation on the cluster, if there is one."""
     if state is ClusterState.DELETED:
         return _GONE
     if not may:
         return _MAY_NOT_CHANGE
     if busy_kind == "create_cluster":
         return f"{why_busy(busy_kind)} Cancel that operation to take everything away."
-    return why_busy(busy_kind) if busy_kind is not None else None
+    if busy_kind is not None:
+        return why_busy(busy_kind)
+    return PROTECTED if protected else None
 
 
 def reason_against_rotating(state: ClusterState, *, may: bool, busy_kind: str | None) -> str | None:
+    """Changes of the ring and restarts are no reason: passwords are kept apart from them."""
     if state is ClusterState.DELETED:
         return _GONE
     if not may:
         return _MAY_NOT_CHANGE
-    if busy_kind is not None:
+    if busy_kind in ("create_cluster", "delete_cluster", "rotate_credentials"):
         return why_busy(busy_kind)
-    return None if state in SERVING else "The cluster is not active."
+    return None if state in SERVING else _NOT_ACTIVE
 
 
 def reason_against_revealing(state: ClusterState, *, may: bool, busy_kind: str | None, revealed: bool) -> str | None:
@@ -91,7 +126,56 @@ def reason_against_revealing(state: ClusterState, *, may: bool, busy_kind: str |
     if busy_kind in ("create_cluster", "rotate_credentials"):
         return why_busy(busy_kind)
     if state not in SERVING:
-        return "The cluster is not active."
+        return _NOT_ACTIVE
     if revealed:
         return "The password was shown already. Set a new one to see it once more."
     return None
+
+
+def reason_against_updating(state: ClusterState, *, may: bool) -> str | None:
+    """Against changing what only the control plane knows: name, tags, protection, healing, maintenance windows."""
+    if state is ClusterState.DELETED:
+        return _GONE
+    return None if may else _MAY_NOT_CHANGE
+
+
+def reason_against_planning(state: ClusterState, *, may: bool) -> str | None:
+    if state is ClusterState.DELETED:
+        return _GONE
+    return None if may else _MAY_NOT_SEE
+
+
+def reason_against_changing(state: ClusterState, *, may: bool, busy_kind: str | None) -> str | None:
+    """Against any change at all. Whether a certain one is possible, its plan says."""
+    if state is ClusterState.DELETED:
+        return _GONE
+    if not may:
+        return _MAY_NOT_CHANGE
+    if busy_kind is not None:
+        return why_busy(busy_kind)
+    return None if state in SERVING else _NOT_ACTIVE
+
+
+def reason_against_node_action(action: str, *, name: str, state: NodeState, stop_wanted: bool) -> str | None:
+    """Against a change of one node, as far as the node itself shows it. `action`: of NODE_ACTIONS."""
+    match state:
+        case NodeState.DELETED:
+            return f"{name} is deleted already."
+        case NodeState.PENDING | NodeState.JOINING:
+            return f"{name} is not part of the ring yet."
+        case NodeState.LEAVING:
+            return f"{name} is leaving the ring."
+        case _:
+            pass
+    stopped = state is NodeState.STOPPED or stop_wanted
+    match action:
+        case "restart_node" if stopped:
+            return f"{name} is stopped; start it instead."
+        case "stop_node" if stopped:
+            return f"{name} is stopped already."
+        case "start_node" if state is NodeState.UP and not stop_wanted:
+            return f"{name} runs already."
+        case "restart_node" | "stop_node" | "start_node" if state is NodeState.DATA_LOST:
+            return f"{name} has lost its data; replace it instead."
+        case _:
+            return None

@@ -15,10 +15,12 @@ from pydantic_core import from_json, to_json
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
+from backend.changes.api import router as changes
 from backend.clusters.api import router as clusters
 from backend.config.openapi import DESCRIPTION, complete
 from backend.core import idempotency
 from backend.core.errors import error_response
+from backend.findings.api import router as findings
 from backend.operations.api import router as operations
 
 Run = Callable[..., HttpResponseBase]
@@ -87,3 +89,5 @@ api.add_router("", accounts)
 api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", clusters)
+api.add_router("", changes)
+api.add_router("", findings)

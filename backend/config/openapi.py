@@ -26,6 +26,7 @@ _TAGS = {
     "tokens": "Keys for programs",
     "catalog": "What can be ordered",
     "clusters": "Database clusters, their nodes and how to connect to them",
+    "findings": "What the control plane found to be wrong by itself, and what it did about it",
     "operations": "Slow things: progress, cancel, retry",
     "events": "Live notice of what changed",
     "audit": "Who did what",

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -132,6 +132,44 @@ export const getCluster = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
+ * Update Cluster
+ *
+ * Changes what only the control plane knows: name, tags, termination protection, healing. At once.
+ */
+export const updateCluster = <ThrowOnError extends boolean = false>(options: Options<UpdateClusterData, ThrowOnError>): RequestResult<UpdateClusterResponses, UpdateClusterErrors, ThrowOnError> => (options.client ?? client).patch<UpdateClusterResponses, UpdateClusterErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Change Cluster
+ *
+ * Begins a change of a cluster, in place. What cannot be is refused with the sentence its plan says.
+ */
+export const changeCluster = <ThrowOnError extends boolean = false>(options: Options<ChangeClusterData, ThrowOnError>): RequestResult<ChangeClusterResponses, ChangeClusterErrors, ThrowOnError> => (options.client ?? client).post<ChangeClusterResponses, ChangeClusterErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/changes',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Get Connection
  *
  * How to connect: contact points, data centre, CA, and snippets for common drivers.
@@ -207,6 +245,55 @@ export const rotateCredentials = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
+ * List Cluster Findings
+ *
+ * What the control plane found to be wrong in one cluster, and what it did, newest first.
+ */
+export const listClusterFindings = <ThrowOnError extends boolean = false>(options: Options<ListClusterFindingsData, ThrowOnError>): RequestResult<ListClusterFindingsResponses, ListClusterFindingsErrors, ThrowOnError> => (options.client ?? client).get<ListClusterFindingsResponses, ListClusterFindingsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/findings',
+    ...options
+});
+
+/**
+ * Get Maintenance Windows
+ *
+ * When automatic work on the cluster that can wait may be done. No windows: at any time.
+ */
+export const getMaintenanceWindows = <ThrowOnError extends boolean = false>(options: Options<GetMaintenanceWindowsData, ThrowOnError>): RequestResult<GetMaintenanceWindowsResponses, GetMaintenanceWindowsErrors, ThrowOnError> => (options.client ?? client).get<GetMaintenanceWindowsResponses, GetMaintenanceWindowsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/maintenance-windows',
+    ...options
+});
+
+/**
+ * Set Maintenance Windows
+ *
+ * Puts these windows in the place of those before. Allowed whenever update_cluster is.
+ */
+export const setMaintenanceWindows = <ThrowOnError extends boolean = false>(options: Options<SetMaintenanceWindowsData, ThrowOnError>): RequestResult<SetMaintenanceWindowsResponses, SetMaintenanceWindowsErrors, ThrowOnError> => (options.client ?? client).put<SetMaintenanceWindowsResponses, SetMaintenanceWindowsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/maintenance-windows',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List Cluster Nodes
  *
  * The nodes of a cluster and their state, in the order of their position.
@@ -219,6 +306,27 @@ export const listClusterNodes = <ThrowOnError extends boolean = false>(options: 
         }],
     url: '/api/v1/clusters/{cluster_id}/nodes',
     ...options
+});
+
+/**
+ * Plan Change
+ *
+ * Says what a change, or a desired state, would come to: steps, nodes, time, and why not if it cannot be.
+ *
+ * Changes nothing. What it says holds for this moment: change_cluster looks again.
+ */
+export const planChange = <ThrowOnError extends boolean = false>(options: Options<PlanChangeData, ThrowOnError>): RequestResult<PlanChangeResponses, PlanChangeErrors, ThrowOnError> => (options.client ?? client).post<PlanChangeResponses, PlanChangeErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -235,6 +343,21 @@ export const streamEvents = <ThrowOnError extends boolean = false>(options?: Opt
             type: 'apiKey'
         }],
     url: '/api/v1/events',
+    ...options
+});
+
+/**
+ * List Findings
+ *
+ * What the control plane found to be wrong in the organisation's clusters, and what it did, newest first.
+ */
+export const listFindings = <ThrowOnError extends boolean = false>(options?: Options<ListFindingsData, ThrowOnError>): RequestResult<ListFindingsResponses, ListFindingsErrors, ThrowOnError> => (options?.client ?? client).get<ListFindingsResponses, ListFindingsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/findings',
     ...options
 });
 
@@ -399,6 +522,36 @@ export const cancelOperation = <ThrowOnError extends boolean = false>(options: O
             type: 'apiKey'
         }],
     url: '/api/v1/operations/{operation_id}/cancel',
+    ...options
+});
+
+/**
+ * Pause Operation
+ *
+ * Asks for an operation to stop where it safely can, between two groups of steps, until it is resumed.
+ */
+export const pauseOperation = <ThrowOnError extends boolean = false>(options: Options<PauseOperationData, ThrowOnError>): RequestResult<PauseOperationResponses, PauseOperationErrors, ThrowOnError> => (options.client ?? client).post<PauseOperationResponses, PauseOperationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/operations/{operation_id}/pause',
+    ...options
+});
+
+/**
+ * Resume Operation
+ *
+ * Lets a paused operation go on: at once, or when the operation that it then waits for has ended.
+ */
+export const resumeOperation = <ThrowOnError extends boolean = false>(options: Options<ResumeOperationData, ThrowOnError>): RequestResult<ResumeOperationResponses, ResumeOperationErrors, ThrowOnError> => (options.client ?? client).post<ResumeOperationResponses, ResumeOperationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/operations/{operation_id}/resume',
     ...options
 });
 

@@ -5,6 +5,40 @@ export type ClientOptions = {
 };
 
 /**
+ * AddDatacenter
+ *
+ * A second region: its nodes join, the named keyspaces are replicated there, and it is filled from the first.
+ */
+export type AddDatacenter = {
+    /**
+     * Kind
+     */
+    kind: 'add_datacenter';
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Zones
+     */
+    zones: Array<string>;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes Per Zone
+     */
+    nodes_per_zone: number;
+    /**
+     * Keyspaces
+     *
+     * To be replicated there as well; null: all of the users' keyspaces
+     */
+    keyspaces?: Array<string> | null;
+};
+
+/**
  * AllowedAction
  */
 export type AllowedAction = {
@@ -150,6 +184,69 @@ export type CatalogEngine = {
      * Versions
      */
     versions: Array<CatalogEngineVersion>;
+    /**
+     * Settings
+     */
+    settings: Array<CatalogEngineSetting>;
+};
+
+/**
+ * CatalogEngineSetting
+ *
+ * Something that the owner of a cluster may set of its engine.
+ */
+export type CatalogEngineSetting = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Description
+     */
+    description: string;
+    type: SettingType;
+    /**
+     * Unit
+     *
+     * Of numbers, for example ms or MiB/s; may be empty
+     */
+    unit: string;
+    /**
+     * Minimum
+     */
+    minimum: number | null;
+    /**
+     * Maximum
+     */
+    maximum: number | null;
+    /**
+     * Choices
+     *
+     * Of the type choice: what it can be
+     */
+    choices: Array<string>;
+    /**
+     * Not Above
+     *
+     * Name of the setting that it may not exceed
+     */
+    not_above: string | null;
+    /**
+     * Default
+     *
+     * The engine's own value; null: it depends on the machine type
+     */
+    default: number | number | boolean | string | null;
+    /**
+     * Live
+     *
+     * A running engine takes it over; false: every node is restarted for it
+     */
+    live: boolean;
 };
 
 /**
@@ -164,6 +261,12 @@ export type CatalogEngineVersion = {
      * Is Default
      */
     is_default: boolean;
+    /**
+     * Upgrades From
+     *
+     * Versions whose clusters may change to this one
+     */
+    upgrades_from: Array<string>;
 };
 
 /**
@@ -253,6 +356,56 @@ export type CatalogRegion = {
 };
 
 /**
+ * ChangeMachineType
+ *
+ * Every node of a data centre moves to a machine of another type, one after another.
+ */
+export type ChangeMachineType = {
+    /**
+     * Kind
+     */
+    kind: 'machine_type';
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Datacenter
+     *
+     * null: the only one; must be named when there are several
+     */
+    datacenter?: string | null;
+};
+
+/**
+ * ChangeSettings
+ *
+ * The engine settings that are to differ from the engine's own values, in the place of those before.
+ */
+export type ChangeSettings = {
+    /**
+     * Kind
+     */
+    kind: 'settings';
+    /**
+     * Settings
+     *
+     * By name, as get_catalog lists them
+     */
+    settings: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * ChangeStarted
+ */
+export type ChangeStarted = {
+    cluster: Cluster;
+    operation: Operation;
+};
+
+/**
  * Cluster
  */
 export type Cluster = {
@@ -278,21 +431,11 @@ export type Cluster = {
      */
     provider: string;
     /**
-     * Region
+     * Datacenters
+     *
+     * In the order they were added; at least one
      */
-    region: string;
-    /**
-     * Zones
-     */
-    zones: Array<string>;
-    /**
-     * Machine Type
-     */
-    machine_type: string;
-    /**
-     * Nodes Per Zone
-     */
-    nodes_per_zone: number;
+    datacenters: Array<Datacenter>;
     /**
      * Nodes Total
      */
@@ -301,13 +444,21 @@ export type Cluster = {
      * Nodes Up
      */
     nodes_up: number;
-    /**
-     * Datacenter
-     *
-     * What drivers call the local data centre
-     */
-    datacenter: string;
     options: ClusterOptions;
+    /**
+     * Settings
+     *
+     * Engine settings that differ from the engine's own values
+     */
+    settings: {
+        [key: string]: unknown;
+    };
+    /**
+     * Termination Protection
+     */
+    termination_protection: boolean;
+    healing: Healing;
+    maintenance: Maintenance;
     /**
      * Created By
      */
@@ -455,6 +606,13 @@ export type ClusterOrder = {
      */
     nodes_per_zone: number;
     options?: ClusterOptions;
+    /**
+     * Termination Protection
+     *
+     * While on, the cluster cannot be deleted
+     */
+    termination_protection?: boolean;
+    healing?: HealingWish;
 };
 
 /**
@@ -485,6 +643,35 @@ export type ClusterStarted = {
  * ClusterState
  */
 export type ClusterState = 'creating' | 'active' | 'degraded' | 'deleting' | 'deleted';
+
+/**
+ * ClusterUpdate
+ *
+ * What is left out, or null, stays as it is. All of it takes effect at once; no node notices.
+ */
+export type ClusterUpdate = {
+    /**
+     * Name
+     *
+     * The ring, its nodes and its certificates keep theirs
+     */
+    name?: string | null;
+    /**
+     * Tags
+     *
+     * In the place of those before
+     */
+    tags?: {
+        [key: string]: unknown | string;
+    } | null;
+    /**
+     * Termination Protection
+     *
+     * While on, the cluster cannot be deleted
+     */
+    termination_protection?: boolean | null;
+    healing?: HealingWish | null;
+};
 
 /**
  * Connection
@@ -548,6 +735,72 @@ export type Credentials = {
      * Shown once
      */
     password: string;
+};
+
+/**
+ * Datacenter
+ */
+export type Datacenter = {
+    /**
+     * Name
+     *
+     * What drivers call the local data centre
+     */
+    name: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Zones
+     *
+     * Each is a rack and holds one replica of every row
+     */
+    zones: Array<string>;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes Per Zone
+     */
+    nodes_per_zone: number;
+};
+
+/**
+ * DesiredState
+ *
+ * What a cluster should be. What is left out stays as it is; several differences become several changes.
+ */
+export type DesiredState = {
+    /**
+     * Kind
+     */
+    kind: 'desired_state';
+    /**
+     * Datacenter
+     *
+     * Of which number and type of nodes are wanted; null: the only one
+     */
+    datacenter?: string | null;
+    /**
+     * Nodes Per Zone
+     */
+    nodes_per_zone?: number | null;
+    /**
+     * Machine Type
+     */
+    machine_type?: string | null;
+    /**
+     * Engine Version
+     */
+    engine_version?: string | null;
+    /**
+     * Settings
+     */
+    settings?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 /**
@@ -615,6 +868,173 @@ export type FieldError = {
      * Message
      */
     message: string;
+};
+
+/**
+ * Finding
+ *
+ * Something that the control plane found to be wrong by itself, and what it did about it.
+ */
+export type Finding = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string | null;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string | null;
+    /**
+     * Subject
+     *
+     * Id of the node, or the provider's name of what was found
+     */
+    subject: string;
+    /**
+     * Subject Name
+     */
+    subject_name: string;
+    /**
+     * Code
+     *
+     * Stable, for programs: engine-down, machine-dead, disk-filling ...
+     */
+    code: string;
+    severity: Severity;
+    /**
+     * Sentence
+     *
+     * What was found and what it means
+     */
+    sentence: string;
+    /**
+     * Hint
+     *
+     * What a person may do; may be empty
+     */
+    hint: string;
+    state: FindingState;
+    /**
+     * Action
+     *
+     * What the control plane did about it, or why it did nothing; may be empty
+     */
+    action: string;
+    /**
+     * Operation Id
+     *
+     * The operation it started about it
+     */
+    operation_id: string | null;
+    /**
+     * First Seen At
+     */
+    first_seen_at: string;
+    /**
+     * Last Seen At
+     */
+    last_seen_at: string;
+    /**
+     * Closed At
+     */
+    closed_at: string | null;
+};
+
+/**
+ * FindingFilter
+ *
+ * The query parameters of the lists of findings.
+ */
+export type FindingFilter = {
+    /**
+     * open: what is wrong now; closed: what is over
+     */
+    state?: FindingState | null;
+    severity?: Severity | null;
+    /**
+     * Code
+     *
+     * Only findings of this kind: engine-down, machine-dead ...
+     */
+    code?: string | null;
+};
+
+/**
+ * FindingPage
+ */
+export type FindingPage = {
+    /**
+     * Items
+     */
+    items: Array<Finding>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * FindingState
+ */
+export type FindingState = 'open' | 'closed';
+
+/**
+ * Healing
+ *
+ * What the control plane does when a node of the cluster is broken.
+ */
+export type Healing = {
+    /**
+     * act: it mends the node. tell: it only says what it found
+     */
+    mode: HealingMode;
+    /**
+     * Grace Seconds
+     *
+     * Seconds a machine must be dead before its node is replaced
+     */
+    grace_seconds: number;
+    /**
+     * Replacements Per Day
+     *
+     * At most so many nodes are replaced by itself in 24 hours
+     */
+    replacements_per_day: number;
+};
+
+/**
+ * HealingMode
+ *
+ * What the control plane does when a node is broken: mends it, or only tells.
+ */
+export type HealingMode = 'act' | 'tell';
+
+/**
+ * HealingWish
+ *
+ * What the control plane is to do when a node of the cluster is broken. What is left out stays as it is.
+ */
+export type HealingWish = {
+    /**
+     * act: it mends the node. tell: it only says what it found
+     */
+    mode?: HealingMode | null;
+    /**
+     * Grace Seconds
+     *
+     * Seconds a machine must be dead before its node is replaced
+     */
+    grace_seconds?: number | null;
+    /**
+     * Replacements Per Day
+     *
+     * At most so many nodes are replaced by itself in 24 hours
+     */
+    replacements_per_day?: number | null;
 };
 
 /**
@@ -795,6 +1215,98 @@ export type InvitationPage = {
 };
 
 /**
+ * Maintenance
+ *
+ * Whether automatic work that can wait may be done now. People's own changes never wait for it.
+ */
+export type Maintenance = {
+    /**
+     * Open Now
+     *
+     * Always true for a cluster without maintenance windows
+     */
+    open_now: boolean;
+    /**
+     * Next Opening
+     *
+     * When the next window begins; null: there is none
+     */
+    next_opening: string | null;
+};
+
+/**
+ * MaintenanceWindow
+ *
+ * A stretch of time, every week, in which automatic work that can wait may be done.
+ */
+export type MaintenanceWindow = {
+    /**
+     * Weekdays
+     *
+     * On which it begins
+     */
+    weekdays: Array<Weekday>;
+    /**
+     * Starts At
+     *
+     * Wall-clock time in the time zone, HH:MM. When the clock is put forward past it, the window begins at the first moment after; when it comes twice, at the first
+     */
+    starts_at: string;
+    /**
+     * Minutes
+     *
+     * How long, in elapsed minutes: 15 to a week
+     */
+    minutes: number;
+    /**
+     * Time Zone
+     *
+     * IANA name, for example Europe/Vienna
+     */
+    time_zone: string;
+    /**
+     * Excluded Dates
+     *
+     * Local dates, YYYY-MM-DD, on which it does not begin
+     */
+    excluded_dates?: Array<string>;
+};
+
+/**
+ * MaintenanceWindows
+ */
+export type MaintenanceWindows = {
+    /**
+     * Open Now
+     *
+     * Always true for a cluster without maintenance windows
+     */
+    open_now: boolean;
+    /**
+     * Next Opening
+     *
+     * When the next window begins; null: there is none
+     */
+    next_opening: string | null;
+    /**
+     * Windows
+     */
+    windows: Array<MaintenanceWindow>;
+};
+
+/**
+ * MaintenanceWindowsWish
+ */
+export type MaintenanceWindowsWish = {
+    /**
+     * Windows
+     *
+     * In the place of those before; none: automatic work is done at any time
+     */
+    windows: Array<MaintenanceWindow>;
+};
+
+/**
  * Member
  */
 export type Member = {
@@ -847,6 +1359,13 @@ export type MemberPage = {
 };
 
 /**
+ * Mode
+ *
+ * How a change is made.
+ */
+export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_possible';
+
+/**
  * Node
  */
 export type Node = {
@@ -859,6 +1378,10 @@ export type Node = {
      */
     name: string;
     /**
+     * Datacenter
+     */
+    datacenter: string;
+    /**
      * Zone
      */
     zone: string;
@@ -866,6 +1389,10 @@ export type Node = {
      * Rack
      */
     rack: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
     state: NodeState;
     /**
      * State Reason
@@ -903,6 +1430,54 @@ export type Node = {
      * When the state was last looked at
      */
     observed_at: string | null;
+    /**
+     * Replaces
+     *
+     * Id of the node whose place it takes
+     */
+    replaces: string | null;
+    /**
+     * Stop Wanted
+     *
+     * Someone stopped it; it is not started by itself
+     */
+    stop_wanted: boolean;
+    /**
+     * Configuration In Force
+     *
+     * False: the engine runs with an older configuration
+     */
+    configuration_in_force: boolean;
+    /**
+     * Disk Total Bytes
+     */
+    disk_total_bytes: number | null;
+    /**
+     * Disk Free Bytes
+     */
+    disk_free_bytes: number | null;
+    /**
+     * Data Bytes
+     *
+     * Live data of this node, in bytes
+     */
+    data_bytes: number | null;
+    /**
+     * Clock Offset Ms
+     *
+     * Its clock minus the control plane's, in milliseconds
+     */
+    clock_offset_ms: number | null;
+    /**
+     * Engine Certificate Expires At
+     */
+    engine_certificate_expires_at: string | null;
+    /**
+     * Allowed Actions
+     *
+     * By kind of change: replace_node, restart_node ...
+     */
+    allowed_actions: Array<AllowedAction>;
 };
 
 /**
@@ -922,7 +1497,7 @@ export type NodePage = {
 /**
  * NodeState
  */
-export type NodeState = 'pending' | 'starting' | 'up' | 'down' | 'unobserved' | 'deleted';
+export type NodeState = 'pending' | 'starting' | 'joining' | 'up' | 'down' | 'stopped' | 'unobserved' | 'data_lost' | 'leaving' | 'deleted';
 
 /**
  * Operation
@@ -1017,6 +1592,16 @@ export type Operation = {
      * A cancel was asked for and is being, or will be, carried out
      */
     cancel_requested: boolean;
+    /**
+     * Pause Requested
+     *
+     * It is paused, or will be when what it has begun is finished
+     */
+    pause_requested: boolean;
+    /**
+     * The operation for which it waits or makes way; it then goes on
+     */
+    waits_for: OperationWait | null;
     /**
      * Allowed Actions
      */
@@ -1117,6 +1702,16 @@ export type OperationDetail = {
      */
     cancel_requested: boolean;
     /**
+     * Pause Requested
+     *
+     * It is paused, or will be when what it has begun is finished
+     */
+    pause_requested: boolean;
+    /**
+     * The operation for which it waits or makes way; it then goes on
+     */
+    waits_for: OperationWait | null;
+    /**
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
@@ -1198,7 +1793,7 @@ export type OperationStarted = {
 /**
  * OperationState
  */
-export type OperationState = 'pending' | 'running' | 'blocked' | 'cancelling' | 'succeeded' | 'failed' | 'cancelled';
+export type OperationState = 'pending' | 'running' | 'blocked' | 'paused' | 'cancelling' | 'succeeded' | 'failed' | 'cancelled';
 
 /**
  * OperationStep
@@ -1271,6 +1866,32 @@ export type OperationStep = {
      * Seconds so far, or in all; null: not started
      */
     duration_seconds: number | null;
+};
+
+/**
+ * OperationWait
+ *
+ * What it waits for; it then goes on by itself.
+ */
+export type OperationWait = {
+    /**
+     * Id
+     *
+     * The operation that is waited for
+     */
+    id: string;
+    /**
+     * Title
+     *
+     * Its kind in words
+     */
+    title: string;
+    /**
+     * Reason
+     *
+     * Why the two do not go together
+     */
+    reason: string;
 };
 
 /**
@@ -1405,9 +2026,220 @@ export type PageQuery = {
 export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'audit:read';
 
 /**
+ * Plan
+ */
+export type Plan = {
+    /**
+     * Possible
+     */
+    possible: boolean;
+    /**
+     * Changes
+     *
+     * In the order they would be carried out; empty: nothing to do
+     */
+    changes: Array<PlannedChange>;
+    /**
+     * Expected Seconds
+     */
+    expected_seconds: number;
+    /**
+     * Cost Per Month Micros
+     */
+    cost_per_month_micros: number;
+};
+
+/**
+ * PlannedChange
+ */
+export type PlannedChange = {
+    /**
+     * Kind
+     *
+     * As in the body of change_cluster
+     */
+    kind: string;
+    /**
+     * Title
+     */
+    title: string;
+    mode: Mode;
+    /**
+     * Reason
+     *
+     * Why it is not possible now, with the arithmetic; null when it is
+     */
+    reason: string | null;
+    /**
+     * Hint
+     *
+     * What to do about it
+     */
+    hint: string | null;
+    /**
+     * Steps
+     */
+    steps: Array<PlannedWork>;
+    /**
+     * Steps Total
+     */
+    steps_total: number;
+    /**
+     * Nodes Touched
+     *
+     * Names of the nodes that are added, removed, restarted or changed
+     */
+    nodes_touched: Array<string>;
+    /**
+     * Expected Seconds
+     */
+    expected_seconds: number;
+    /**
+     * Cost Per Month Micros
+     *
+     * Change of the cost per month in millionths of the currency unit; 0 where there are no prices
+     */
+    cost_per_month_micros: number;
+    /**
+     * Impact
+     *
+     * What the application will notice, a sentence each
+     */
+    impact: Array<string>;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Cancellable
+     *
+     * Until when it can be cancelled, a sentence
+     */
+    cancellable: string;
+};
+
+/**
+ * PlannedWork
+ */
+export type PlannedWork = {
+    /**
+     * Title
+     *
+     * What is done: Drain, Start the engine ...
+     */
+    title: string;
+    /**
+     * Nodes
+     *
+     * Names of the nodes it is done on, in order; empty: on the cluster
+     */
+    nodes: Array<string>;
+};
+
+/**
+ * RemoveDatacenter
+ *
+ * A data centre is taken out: nothing is replicated there any more, its nodes leave, its machines are deleted.
+ */
+export type RemoveDatacenter = {
+    /**
+     * Kind
+     */
+    kind: 'remove_datacenter';
+    /**
+     * Datacenter
+     */
+    datacenter: string;
+};
+
+/**
+ * ReplaceNode
+ *
+ * A new machine takes the node's place. A living node serves until the new one has all its data.
+ */
+export type ReplaceNode = {
+    /**
+     * Kind
+     */
+    kind: 'replace_node';
+    /**
+     * Node Id
+     */
+    node_id: string;
+};
+
+/**
+ * RestartNode
+ */
+export type RestartNode = {
+    /**
+     * Kind
+     */
+    kind: 'restart_node';
+    /**
+     * Node Id
+     */
+    node_id: string;
+};
+
+/**
  * Role
  */
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
+ * RollingRestart
+ *
+ * Every node is drained and started anew, rack by rack, one at a time.
+ */
+export type RollingRestart = {
+    /**
+     * Kind
+     */
+    kind: 'rolling_restart';
+};
+
+/**
+ * RotateCertificates
+ *
+ * Every node gets a new TLS certificate of the cluster's authority, without a restart.
+ */
+export type RotateCertificates = {
+    /**
+     * Kind
+     */
+    kind: 'rotate_certificates';
+};
+
+/**
+ * Scale
+ *
+ * More or fewer nodes. Racks stay even: the number is per zone.
+ */
+export type Scale = {
+    /**
+     * Kind
+     */
+    kind: 'scale';
+    /**
+     * Nodes Per Zone
+     *
+     * Or nodes_total instead
+     */
+    nodes_per_zone?: number | null;
+    /**
+     * Nodes Total
+     *
+     * Of the data centre, in the place of nodes_per_zone; must spread evenly over its zones
+     */
+    nodes_total?: number | null;
+    /**
+     * Datacenter
+     *
+     * null: the only one; must be named when there are several
+     */
+    datacenter?: string | null;
+};
 
 /**
  * Session
@@ -1478,6 +2310,18 @@ export type SessionUser = {
 };
 
 /**
+ * SettingType
+ *
+ * What values an engine setting takes.
+ */
+export type SettingType = 'integer' | 'number' | 'boolean' | 'choice';
+
+/**
+ * Severity
+ */
+export type Severity = 'info' | 'warning' | 'critical';
+
+/**
  * Snippet
  */
 export type Snippet = {
@@ -1510,9 +2354,39 @@ export type Snippet = {
 };
 
 /**
+ * StartNode
+ */
+export type StartNode = {
+    /**
+     * Kind
+     */
+    kind: 'start_node';
+    /**
+     * Node Id
+     */
+    node_id: string;
+};
+
+/**
  * StepState
  */
 export type StepState = 'pending' | 'running' | 'done' | 'undoing' | 'undone' | 'skipped';
+
+/**
+ * StopNode
+ *
+ * The engine of one node is drained and stopped, and stays so until it is started.
+ */
+export type StopNode = {
+    /**
+     * Kind
+     */
+    kind: 'stop_node';
+    /**
+     * Node Id
+     */
+    node_id: string;
+};
 
 /**
  * Token
@@ -1620,6 +2494,29 @@ export type TokenPage = {
      */
     next_cursor: string | null;
 };
+
+/**
+ * Upgrade
+ *
+ * Another version of the engine: first one node, then the others rack by rack.
+ */
+export type Upgrade = {
+    /**
+     * Kind
+     */
+    kind: 'upgrade';
+    /**
+     * Engine Version
+     */
+    engine_version: string;
+};
+
+/**
+ * Weekday
+ *
+ * In the order in which Python and the rows number them: Monday is 0.
+ */
+export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
 
 /**
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -2083,6 +2980,169 @@ export type GetClusterResponses = {
 
 export type GetClusterResponse = GetClusterResponses[keyof GetClusterResponses];
 
+export type UpdateClusterData = {
+    body: ClusterUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}';
+};
+
+export type UpdateClusterErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateClusterError = UpdateClusterErrors[keyof UpdateClusterErrors];
+
+export type UpdateClusterResponses = {
+    /**
+     * OK
+     */
+    200: Cluster;
+};
+
+export type UpdateClusterResponse = UpdateClusterResponses[keyof UpdateClusterResponses];
+
+export type ChangeClusterData = {
+    /**
+     * Change
+     */
+    body: ({
+        kind: 'scale';
+    } & Scale) | ({
+        kind: 'replace_node';
+    } & ReplaceNode) | ({
+        kind: 'restart_node';
+    } & RestartNode) | ({
+        kind: 'stop_node';
+    } & StopNode) | ({
+        kind: 'start_node';
+    } & StartNode) | ({
+        kind: 'rolling_restart';
+    } & RollingRestart) | ({
+        kind: 'upgrade';
+    } & Upgrade) | ({
+        kind: 'machine_type';
+    } & ChangeMachineType) | ({
+        kind: 'settings';
+    } & ChangeSettings) | ({
+        kind: 'add_datacenter';
+    } & AddDatacenter) | ({
+        kind: 'remove_datacenter';
+    } & RemoveDatacenter) | ({
+        kind: 'rotate_certificates';
+    } & RotateCertificates);
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/changes';
+};
+
+export type ChangeClusterErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ChangeClusterError = ChangeClusterErrors[keyof ChangeClusterErrors];
+
+export type ChangeClusterResponses = {
+    /**
+     * Accepted
+     */
+    202: ChangeStarted;
+};
+
+export type ChangeClusterResponse = ChangeClusterResponses[keyof ChangeClusterResponses];
+
 export type GetConnectionData = {
     body?: never;
     path: {
@@ -2377,6 +3437,206 @@ export type RotateCredentialsResponses = {
 
 export type RotateCredentialsResponse = RotateCredentialsResponses[keyof RotateCredentialsResponses];
 
+export type ListClusterFindingsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * open: what is wrong now; closed: what is over
+         */
+        state?: FindingState | null;
+        severity?: Severity | null;
+        /**
+         * Code
+         *
+         * Only findings of this kind: engine-down, machine-dead ...
+         */
+        code?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/findings';
+};
+
+export type ListClusterFindingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListClusterFindingsError = ListClusterFindingsErrors[keyof ListClusterFindingsErrors];
+
+export type ListClusterFindingsResponses = {
+    /**
+     * OK
+     */
+    200: FindingPage;
+};
+
+export type ListClusterFindingsResponse = ListClusterFindingsResponses[keyof ListClusterFindingsResponses];
+
+export type GetMaintenanceWindowsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/maintenance-windows';
+};
+
+export type GetMaintenanceWindowsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetMaintenanceWindowsError = GetMaintenanceWindowsErrors[keyof GetMaintenanceWindowsErrors];
+
+export type GetMaintenanceWindowsResponses = {
+    /**
+     * OK
+     */
+    200: MaintenanceWindows;
+};
+
+export type GetMaintenanceWindowsResponse = GetMaintenanceWindowsResponses[keyof GetMaintenanceWindowsResponses];
+
+export type SetMaintenanceWindowsData = {
+    body: MaintenanceWindowsWish;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/maintenance-windows';
+};
+
+export type SetMaintenanceWindowsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetMaintenanceWindowsError = SetMaintenanceWindowsErrors[keyof SetMaintenanceWindowsErrors];
+
+export type SetMaintenanceWindowsResponses = {
+    /**
+     * OK
+     */
+    200: MaintenanceWindows;
+};
+
+export type SetMaintenanceWindowsResponse = SetMaintenanceWindowsResponses[keyof SetMaintenanceWindowsResponses];
+
 export type ListClusterNodesData = {
     body?: never;
     path: {
@@ -2444,6 +3704,103 @@ export type ListClusterNodesResponses = {
 
 export type ListClusterNodesResponse = ListClusterNodesResponses[keyof ListClusterNodesResponses];
 
+export type PlanChangeData = {
+    /**
+     * Wanted
+     */
+    body: ({
+        kind: 'scale';
+    } & Scale) | ({
+        kind: 'replace_node';
+    } & ReplaceNode) | ({
+        kind: 'restart_node';
+    } & RestartNode) | ({
+        kind: 'stop_node';
+    } & StopNode) | ({
+        kind: 'start_node';
+    } & StartNode) | ({
+        kind: 'rolling_restart';
+    } & RollingRestart) | ({
+        kind: 'upgrade';
+    } & Upgrade) | ({
+        kind: 'machine_type';
+    } & ChangeMachineType) | ({
+        kind: 'settings';
+    } & ChangeSettings) | ({
+        kind: 'add_datacenter';
+    } & AddDatacenter) | ({
+        kind: 'remove_datacenter';
+    } & RemoveDatacenter) | ({
+        kind: 'rotate_certificates';
+    } & RotateCertificates) | ({
+        kind: 'desired_state';
+    } & DesiredState);
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/plan';
+};
+
+export type PlanChangeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanChangeError = PlanChangeErrors[keyof PlanChangeErrors];
+
+export type PlanChangeResponses = {
+    /**
+     * OK
+     */
+    200: Plan;
+};
+
+export type PlanChangeResponse = PlanChangeResponses[keyof PlanChangeResponses];
+
 export type StreamEventsData = {
     body?: never;
     path?: never;
@@ -2501,6 +3858,79 @@ export type StreamEventsResponses = {
 };
 
 export type StreamEventsResponse = StreamEventsResponses[keyof StreamEventsResponses];
+
+export type ListFindingsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * open: what is wrong now; closed: what is over
+         */
+        state?: FindingState | null;
+        severity?: Severity | null;
+        /**
+         * Code
+         *
+         * Only findings of this kind: engine-down, machine-dead ...
+         */
+        code?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/findings';
+};
+
+export type ListFindingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListFindingsError = ListFindingsErrors[keyof ListFindingsErrors];
+
+export type ListFindingsResponses = {
+    /**
+     * OK
+     */
+    200: FindingPage;
+};
+
+export type ListFindingsResponse = ListFindingsResponses[keyof ListFindingsResponses];
 
 export type ListInvitationsData = {
     body?: never;
@@ -3183,6 +4613,134 @@ export type CancelOperationResponses = {
 };
 
 export type CancelOperationResponse = CancelOperationResponses[keyof CancelOperationResponses];
+
+export type PauseOperationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Operation Id
+         */
+        operation_id: string;
+    };
+    query?: never;
+    url: '/api/v1/operations/{operation_id}/pause';
+};
+
+export type PauseOperationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PauseOperationError = PauseOperationErrors[keyof PauseOperationErrors];
+
+export type PauseOperationResponses = {
+    /**
+     * Accepted
+     */
+    202: Operation;
+};
+
+export type PauseOperationResponse = PauseOperationResponses[keyof PauseOperationResponses];
+
+export type ResumeOperationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Operation Id
+         */
+        operation_id: string;
+    };
+    query?: never;
+    url: '/api/v1/operations/{operation_id}/resume';
+};
+
+export type ResumeOperationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ResumeOperationError = ResumeOperationErrors[keyof ResumeOperationErrors];
+
+export type ResumeOperationResponses = {
+    /**
+     * Accepted
+     */
+    202: Operation;
+};
+
+export type ResumeOperationResponse = ResumeOperationResponses[keyof ResumeOperationResponses];
 
 export type RetryOperationData = {
     body?: never;

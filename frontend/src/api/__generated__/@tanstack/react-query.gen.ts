@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeMemberRole, checkClusterOrder, createCluster, createInvitation, createToken, deleteCluster, downloadCa, downloadConnectionBundle, getCatalog, getCluster, getConnection, getInvitationOffer, getOperation, getOrganisation, getSession, listAuditRecords, listClusterNodes, listClusters, listInvitations, listMembers, listOperations, listTokens, type Options, removeMember, retryOperation, revealCredentials, revokeInvitation, revokeToken, rotateCredentials } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListTokensData, ListTokensError, ListTokensResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkClusterOrder, createCluster, createInvitation, createToken, deleteCluster, downloadCa, downloadConnectionBundle, getCatalog, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, listAuditRecords, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listTokens, type Options, pauseOperation, planChange, removeMember, resumeOperation, retryOperation, revealCredentials, revokeInvitation, revokeToken, rotateCredentials, setMaintenanceWindows, updateCluster } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -176,6 +176,44 @@ export const getClusterOptions = (options: Options<GetClusterData>) => queryOpti
     queryKey: getClusterQueryKey(options)
 });
 
+/**
+ * Update Cluster
+ *
+ * Changes what only the control plane knows: name, tags, termination protection, healing. At once.
+ */
+export const updateClusterMutation = (options?: Partial<Options<UpdateClusterData>>): UseMutationOptions<UpdateClusterResponse, UpdateClusterError, Options<UpdateClusterData>> => {
+    const mutationOptions: UseMutationOptions<UpdateClusterResponse, UpdateClusterError, Options<UpdateClusterData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Change Cluster
+ *
+ * Begins a change of a cluster, in place. What cannot be is refused with the sentence its plan says.
+ */
+export const changeClusterMutation = (options?: Partial<Options<ChangeClusterData>>): UseMutationOptions<ChangeClusterResponse, ChangeClusterError, Options<ChangeClusterData>> => {
+    const mutationOptions: UseMutationOptions<ChangeClusterResponse, ChangeClusterError, Options<ChangeClusterData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await changeCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const getConnectionQueryKey = (options: Options<GetConnectionData>) => createQueryKey('getConnection', options);
 
 /**
@@ -274,6 +312,65 @@ export const rotateCredentialsMutation = (options?: Partial<Options<RotateCreden
     return mutationOptions;
 };
 
+export const listClusterFindingsQueryKey = (options: Options<ListClusterFindingsData>) => createQueryKey('listClusterFindings', options);
+
+/**
+ * List Cluster Findings
+ *
+ * What the control plane found to be wrong in one cluster, and what it did, newest first.
+ */
+export const listClusterFindingsOptions = (options: Options<ListClusterFindingsData>) => queryOptions<ListClusterFindingsResponse, ListClusterFindingsError, ListClusterFindingsResponse, ReturnType<typeof listClusterFindingsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listClusterFindings({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listClusterFindingsQueryKey(options)
+});
+
+export const getMaintenanceWindowsQueryKey = (options: Options<GetMaintenanceWindowsData>) => createQueryKey('getMaintenanceWindows', options);
+
+/**
+ * Get Maintenance Windows
+ *
+ * When automatic work on the cluster that can wait may be done. No windows: at any time.
+ */
+export const getMaintenanceWindowsOptions = (options: Options<GetMaintenanceWindowsData>) => queryOptions<GetMaintenanceWindowsResponse, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, ReturnType<typeof getMaintenanceWindowsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getMaintenanceWindows({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getMaintenanceWindowsQueryKey(options)
+});
+
+/**
+ * Set Maintenance Windows
+ *
+ * Puts these windows in the place of those before. Allowed whenever update_cluster is.
+ */
+export const setMaintenanceWindowsMutation = (options?: Partial<Options<SetMaintenanceWindowsData>>): UseMutationOptions<SetMaintenanceWindowsResponse, SetMaintenanceWindowsError, Options<SetMaintenanceWindowsData>> => {
+    const mutationOptions: UseMutationOptions<SetMaintenanceWindowsResponse, SetMaintenanceWindowsError, Options<SetMaintenanceWindowsData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await setMaintenanceWindows({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const listClusterNodesQueryKey = (options: Options<ListClusterNodesData>) => createQueryKey('listClusterNodes', options);
 
 /**
@@ -292,6 +389,47 @@ export const listClusterNodesOptions = (options: Options<ListClusterNodesData>) 
         return data;
     },
     queryKey: listClusterNodesQueryKey(options)
+});
+
+/**
+ * Plan Change
+ *
+ * Says what a change, or a desired state, would come to: steps, nodes, time, and why not if it cannot be.
+ *
+ * Changes nothing. What it says holds for this moment: change_cluster looks again.
+ */
+export const planChangeMutation = (options?: Partial<Options<PlanChangeData>>): UseMutationOptions<PlanChangeResponse, PlanChangeError, Options<PlanChangeData>> => {
+    const mutationOptions: UseMutationOptions<PlanChangeResponse, PlanChangeError, Options<PlanChangeData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planChange({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listFindingsQueryKey = (options?: Options<ListFindingsData>) => createQueryKey('listFindings', options);
+
+/**
+ * List Findings
+ *
+ * What the control plane found to be wrong in the organisation's clusters, and what it did, newest first.
+ */
+export const listFindingsOptions = (options?: Options<ListFindingsData>) => queryOptions<ListFindingsResponse, ListFindingsError, ListFindingsResponse, ReturnType<typeof listFindingsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listFindings({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listFindingsQueryKey(options)
 });
 
 export const listInvitationsQueryKey = (options?: Options<ListInvitationsData>) => createQueryKey('listInvitations', options);
@@ -498,6 +636,44 @@ export const cancelOperationMutation = (options?: Partial<Options<CancelOperatio
     const mutationOptions: UseMutationOptions<CancelOperationResponse, CancelOperationError, Options<CancelOperationData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await cancelOperation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Pause Operation
+ *
+ * Asks for an operation to stop where it safely can, between two groups of steps, until it is resumed.
+ */
+export const pauseOperationMutation = (options?: Partial<Options<PauseOperationData>>): UseMutationOptions<PauseOperationResponse, PauseOperationError, Options<PauseOperationData>> => {
+    const mutationOptions: UseMutationOptions<PauseOperationResponse, PauseOperationError, Options<PauseOperationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await pauseOperation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Resume Operation
+ *
+ * Lets a paused operation go on: at once, or when the operation that it then waits for has ended.
+ */
+export const resumeOperationMutation = (options?: Partial<Options<ResumeOperationData>>): UseMutationOptions<ResumeOperationResponse, ResumeOperationError, Options<ResumeOperationData>> => {
+    const mutationOptions: UseMutationOptions<ResumeOperationResponse, ResumeOperationError, Options<ResumeOperationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await resumeOperation({
                 ...options,
                 ...fnOptions,
                 throwOnError: true

@@ -1,0 +1,54 @@
+"""What a wanted change comes to: a plan of an operation with the rows it begins with, or why it cannot be.
+
+Pure: everything that is known comes in as `Facts` and nothing is written. The plan that people look at and the
+operation that is started are made by the same calls, so both refuse the same things in the same words.
+"""
+
+from backend.changes.planning import desired, membership, rolling
+from backend.changes.planning.facts import Facts, NothingToDo, Proposal, Refused
+from backend.changes.schemas import (
+    AddDatacenter,
+    Change,
+    ChangeMachineType,
+    ChangeSettings,
+    RemoveDatacenter,
+    ReplaceNode,
+    RestartNode,
+    RollingRestart,
+    RotateCertificates,
+    Scale,
+    StartNode,
+    StopNode,
+    Upgrade,
+)
+
+__all__ = ["Facts", "NothingToDo", "Proposal", "Refused", "desired", "propose"]
+
+
+def propose(facts: Facts, change: Change) -> Proposal:
+    """Raises Refused, and NothingToDo when all is as wanted already."""
+    match change:
+        case Scale():
+            return membership.scale(facts, change)
+        case ReplaceNode():
+            return membership.replace_node(facts, change)
+        case RestartNode():
+            return rolling.restart_node(facts, change)
+        case StopNode():
+            return rolling.stop_node(facts, change)
+        case StartNode():
+            return rolling.start_node(facts, change)
+        case RollingRestart():
+            return rolling.rolling_restart(facts)
+        case Upgrade():
+            return rolling.upgrade(facts, change)
+        case ChangeMachineType():
+            return membership.change_machine_type(facts, change)
+        case ChangeSettings():
+            return rolling.change_settings(facts, change)
+        case AddDatacenter():
+            return membership.add_datacenter(facts, change)
+        case RemoveDatacenter():
+            return membership.remove_datacenter(facts, change)
+        case RotateCertificates():
+            return rolling.rotate_certificates(facts)

@@ -1,0 +1,192 @@
+"""Reading what a plan is made of, and putting a plan into words."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from backend.accounts.queries import Identity
+from backend.catalog import queries as catalog
+from backend.catalog.models import MachineType
+from backend.changes.planning import Facts, NothingToDo, Proposal, Refused, desired, propose
+from backend.changes.plans import Planned
+from backend.changes.schemas import AnyChange, DesiredState, Mode
+from backend.clusters.models import Cluster, Node
+from backend.clusters.queries import cluster_not_found, used_memory_mib
+from backend.clusters.states import SERVING, ClusterState, reason_against_changing
+from backend.core.errors import Conflict
+from backend.operations import actions as operations
+from backend.operations import coordination, turns
+from backend.operations.coordination import Standing, Verdict
+from backend.operations.models import Operation
+from backend.operations.states import OPEN, title
+
+_ENDING_NUMBER = re.compile(r"-([0-9]+)$")
+
+
+def facts_of(cluster: Cluster) -> Facts:
+    """Everything that planning a change of the cluster needs. About a dozen statements, whatever its size."""
+    datacenters = list(cluster.datacenters.all())
+    every = list(Node.objects.filter(cluster=cluster).select_related("datacenter").order_by("position"))
+    living = [node for node in every if node.deleted_at is None]
+    for node in living:
+        node.cluster = cluster
+    names = catalog.machine_type_names(cluster.provider)
+    regions = [catalog.find_region(cluster.provider, name) for name in catalog.region_names(cluster.provider)]
+    used = used_memory_mib()
+    return Facts(
+        cluster=cluster,
+        datacenters=tuple(datacenter for datacenter in datacenters if datacenter.deleted_at is None),
+        nodes=tuple(living),
+        gone={node.id: node.name for node in every if node.deleted_at is not None},
+        next_position=max((node.position for node in every), default=-1) + 1,
+        next_datacenter_position=max(datacenter.position for datacenter in datacenters) + 1,
+        numbers=_numbers(every),
+        regions={region.name: region for region in regions if region is not None},
+        used_mib={region.name: used.get(region.id, 0) for region in regions if region is not None},
+        machine_types={
+            name: found for name in names if (found := catalog.find_machine_type(cluster.provider, name)) is not None
+        },
+        memory_mib=dict(MachineType.objects.filter(provider_id=cluster.provider).values_list("name", "memory_mib")),
+        versions=catalog.engine_version_names(cluster.engine),
+        upgrade_targets=catalog.upgrade_targets(cluster.engine, cluster.engine_version),
+        check_settings=partial(catalog.check_settings, cluster.engine),
+        needing_restart=partial(catalog.settings_needing_restart, cluster.engine),
+    )
+
+
+def _numbers(nodes: Sequence[Node]) -> dict[str, int]:
+    """The highest number at the end of a node's name, by zone, those of deleted nodes among them."""
+    numbers: dict[str, int] = {}
+    for node in nodes:
+        if found := _ENDING_NUMBER.search(node.name):
+            numbers[node.zone] = max(numbers.get(node.zone, 0), int(found[1]))
+    return numbers
+
+
+def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) -> dict[str, Any]:
+    """What a change, or a desired state, would come to. Changes nothing. Raises NotFound, Conflict."""
+    cluster = Cluster.objects.filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    if cluster is None:
+        raise cluster_not_found()
+    if cluster.state == ClusterState.DELETED:
+        raise Conflict(
+            "cluster_deleted", f"The cluster {cluster.name} is deleted already.", hint="Nothing is left to do."
+        )
+    facts = facts_of(cluster)
+    changes = desired.changes(facts, wanted) if isinstance(wanted, DesiredState) else [wanted]
+    planned: list[dict[str, Any]] = []
+    for change in changes:
+        try:
+            proposal = propose(facts, change)
+        except NothingToDo:
+            continue
+        except Refused as refused:
+            planned.append(_not_possible(change, refused))
+            # What comes after it would begin with a state that is not reached.
+            break
+        # Only the first meets what is being done now.
+        standing = _beside(cluster, proposal.planned) if not planned else _Beside()
+        planned.append(_possible(change, proposal, standing))
+        facts = proposal.after
+    return {
+        "possible": all(each["reason"] is None for each in planned),
+        "changes": planned,
+        "expected_seconds": sum(each["expected_seconds"] for each in planned),
+        "cost_per_month_micros": sum(each["cost_per_month_micros"] for each in planned),
+    }
+
+
+class _Beside:
+    """How a planned operation stands to what is open on the cluster."""
+
+    def __init__(self, *, reason: str | None = None, hint: str | None = None, warning: str | None = None) -> None:
+        self.reason = reason
+        self.hint = hint
+        self.warning = warning
+
+
+def _beside(cluster: Cluster, planned: Planned) -> _Beside:
+    """The same table that operations.start obeys, without its lock: a plan is no promise."""
+    rows = {row.id: row for row in Operation.objects.filter(cluster_id=cluster.id, state__in=OPEN).order_by("id")}
+    # Sorts after every id, as the youngest does.
+    me = Standing(
+        id="~",
+        kind=planned.kind,
+        exclusive=coordination.is_exclusive(planned.kind),
+        pausable=planned.pausable,
+        going=True,
+    )
+    others = [turns.standing(row) for row in rows.values()]
+    for other in others:
+        found = coordination.between(other, me)
+        if found.verdict is Verdict.REFUSE:
+            refusal = operations.in_progress(rows[other.id], found.reason)
+            return _Beside(reason=refusal.message, hint=refusal.hint)
+    state = ClusterState(cluster.state)
+    if state not in SERVING:
+        return _Beside(
+            reason=reason_against_changing(state, may=True, busy_kind=None),
+            hint="Look at the cluster's state and its operations.",
+        )
+    first = coordination.in_the_way(me, others)
+    if first is None:
+        return _Beside()
+    reason = coordination.between(first, me).reason
+    return _Beside(warning=f"It begins when the operation {first.id} ({title(first.kind).lower()}) lets it. {reason}")
+
+
+def _possible(change: AnyChange, proposal: Proposal, beside: _Beside) -> dict[str, Any]:
+    planned = proposal.planned
+    return {
+        "kind": change.kind,
+        "title": proposal.title,
+        "mode": proposal.mode if beside.reason is None else Mode.NOT_POSSIBLE,
+        "reason": beside.reason,
+        "hint": beside.hint,
+        "steps": _work(planned),
+        "steps_total": sum(len(group) for group in planned.groups),
+        "nodes_touched": list(proposal.touched),
+        "expected_seconds": planned.expected_seconds,
+        "cost_per_month_micros": 0,
+        "impact": list(proposal.impact),
+        "warnings": [*proposal.warnings, *([beside.warning] if beside.warning else [])],
+        "cancellable": _cancellable(planned),
+    }
+
+
+def _not_possible(change: AnyChange, refused: Refused) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "title": change.kind.replace("_", " ").capitalize(),
+        "mode": Mode.NOT_POSSIBLE,
+        "reason": refused.sentence,
+        "hint": refused.hint or None,
+        "steps": [],
+        "steps_total": 0,
+        "nodes_touched": [],
+        "expected_seconds": 0,
+        "cost_per_month_micros": 0,
+        "impact": [],
+        "warnings": [],
+        "cancellable": "Nothing would begin.",
+    }
+
+
+def _work(planned: Planned) -> list[dict[str, Any]]:
+    """Each kind of work once, where it is first done, with the nodes it is done on."""
+    nodes: dict[str, list[str]] = {}
+    for group in planned.groups:
+        for step in group:
+            on = nodes.setdefault(step.title, [])
+            if step.target_title and step.target_title not in on:
+                on.append(step.target_title)
+    return [{"title": step_title, "nodes": on} for step_title, on in nodes.items()]
+
+
+def _cancellable(planned: Planned) -> str:
+    paused = " It can be paused between two nodes." if planned.pausable else ""
+    if planned.cancellable_until is None:
+        return f"It can be cancelled at any time; what it has begun is taken back.{paused}"
+    until = next(step.title for group in planned.groups for step in group if step.name == planned.cancellable_until)
+    return f"It can be cancelled until this begins: {until}. What it has done is then taken back.{paused}"
