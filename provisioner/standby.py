@@ -2,9 +2,9 @@
 
     python -m provisioner.standby
 
-Every worker's main process watches the broker and, while that does not answer, keeps one such process beside it. It runs
-one operation at a time, under the same lease and the same time limit as a worker's process, so it does no harm when
-messages flow again meanwhile. It is slower than the fleet: it is there so that nothing stands still.
+Every worker's main process watches the broker and, while that does not answer, keeps one such process beside it. It
+runs one operation at a time, under the same lease and the same time limit as a worker's process, so it does no harm
+when messages flow again meanwhile. It is slower than the fleet: it is there so that nothing stands still.
 """
 
 import os

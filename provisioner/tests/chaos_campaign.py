@@ -6,6 +6,8 @@ It brings its own Postgres and Redis. The last line is the report as JSON. A see
 exactly they strike is up to the machine.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -17,15 +19,24 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from datetime import datetime
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import redis
 
 from infra.local import services
+
+if TYPE_CHECKING:  # Django is set up only when the campaign's own database is there
+    from backend.clusters.models import Cluster
+    from backend.operations.models import Operation
+    from provisioner.tests.chaos_mix import Customers
+    from provisioner.tests.chaos_world import FakeWorld
 
 TIME_SCALE = "0.4"  # a lease is 3.2 s
 WORKERS = 2
@@ -41,13 +52,24 @@ class Report:
     steps: int
     seconds: float
     faults: dict[str, int]
+    kinds: dict[str, int] = field(default_factory=dict)
     endings: dict[str, int] = field(default_factory=dict)
+    refused_orders: dict[str, int] = field(default_factory=dict)
+    paused: int = 0
+    waited: int = 0
+    retried_by_people: int = 0
+    provider_faults: int = 0
+    membership_looks: int = 0
+    membership_changes: int = 0
     unfinished: list[str] = field(default_factory=list)
     recorded_twice: list[str] = field(default_factory=list)
     made_twice: list[str] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    beside_each_other: list[str] = field(default_factory=list)
+    membership: list[str] = field(default_factory=list)
+    seen_by_others: list[str] = field(default_factory=list)
     leases_left: int = 0
     deaf_workers: int = 0
 
@@ -112,6 +134,7 @@ class Chaos:
     broker: services.Redis
     counts: Counter[str] = field(default_factory=Counter)
     wakes: dict[str, float] = field(default_factory=dict)
+    broker_back: float | None = None
 
     def strike(self) -> None:
         faults = {
@@ -121,11 +144,15 @@ class Chaos:
             "worker frozen": 2,
             "messages lost": 4,
             "messages doubled": 5,
+            "broker away": 1,
             "beat killed": 1,
             "redis restarted empty": 1,
             "postgres restarted": 1,
             "postgres killed": 1,
         }
+        if self.broker_back is not None:
+            # What needs a broker has to wait for one.
+            faults = {name: weight for name, weight in faults.items() if name in ("child killed", "child hung")}
         # The rare ones come for sure, once each, before chance rules.
         unseen = [name for name in faults if not self.counts[name]]
         fault = self.choose.choice(unseen or self.choose.choices(list(faults), list(faults.values())))
@@ -148,6 +175,10 @@ class Chaos:
                 self.broker.kill()
                 time.sleep(self.choose.uniform(0, 1))
                 self.broker.start()
+            case "broker away":
+                # Longer than the standby waits, so that operations go on without it.
+                self.broker.kill()
+                self.broker_back = time.monotonic() + self.choose.uniform(4, 7)
             case "postgres restarted":
                 self.postgres.restart()
             case "postgres killed":
@@ -171,6 +202,9 @@ class Chaos:
             if all_of_them or time.monotonic() >= at:
                 self.fleet.signal_group(worker, signal.SIGCONT)
                 del self.wakes[worker]
+        if self.broker_back is not None and (all_of_them or time.monotonic() >= self.broker_back):
+            self.broker.start()
+            self.broker_back = None
 
 
 def run(*, operations: int, seconds: float, seed: int) -> Report:
@@ -193,7 +227,7 @@ def run(*, operations: int, seconds: float, seed: int) -> Report:
     try:
         _prepare_database()
         report = _fight(operations, seconds, seed, fleet, postgres, broker)
-        if not (report.unfinished or report.overlaps):
+        if not (report.unfinished or report.overlaps or report.leaked or report.missing):
             shutil.rmtree(folder)
     finally:
         fleet.end_all()
@@ -209,6 +243,15 @@ def _prepare_database() -> None:
 
     django.setup()
     call_command("migrate", verbosity=0)
+    from backend.catalog import actions as catalog
+    from backend.clusters import authorities
+    from provisioner.operations import registry
+    from provisioner.tests.chaos_kinds import know_the_kinds
+
+    catalog.load(with_tests=True)
+    authorities.ensure_control_plane_pki()
+    registry.register_all()
+    know_the_kinds()
     with connection.cursor() as cursor:
         # The test servers save on durability; a killed one must keep what it has acknowledged all the same.
         cursor.execute("ALTER DATABASE ringmaster SET synchronous_commit = on")
@@ -216,6 +259,15 @@ def _prepare_database() -> None:
         cursor.execute(
             """
             CREATE TABLE evidence (step text, state text, token uuid);
+            CREATE TABLE stood (operation text, what text);
+            CREATE FUNCTION keep_standing() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                INSERT INTO stood VALUES (NEW.id, CASE WHEN NEW.state = 'paused' THEN 'paused' ELSE 'waited' END);
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER keep_standing AFTER INSERT OR UPDATE ON operations_operation
+                FOR EACH ROW WHEN (NEW.state = 'paused' OR (NEW.state = 'pending' AND NEW.waits_for <> ''))
+                EXECUTE FUNCTION keep_standing();
             CREATE FUNCTION keep_evidence() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 INSERT INTO evidence
@@ -236,33 +288,57 @@ def _fight(
     from django.db import DatabaseError, close_old_connections
 
     from backend.operations.models import Operation
-    from backend.operations.states import FINISHED
+    from backend.operations.states import FINISHED, OperationState
     from provisioner.tests import plans
-    from provisioner.tests.chaos_worker import KIND, PLAN
+    from provisioner.tests.chaos_membership import Judge, Monitor
+    from provisioner.tests.chaos_mix import Customers
+    from provisioner.tests.chaos_world import fake_world
 
     choose = random.Random(seed)
     chaos = Chaos(choose, fleet, postgres, broker)
+    world = fake_world(fleet.logs)
+    customers = Customers(random.Random(seed + 1))
+    ordered = customers.move_in()
+    monitor = Monitor(world.rings, Judge(lambda address: world.provider.machine_at(address) is not None))
+    monitor.start()
     fleet.tend()
+    _wait_for_the_first(ordered)
+    world.begin_faults()
+    report = Report(seed, operations, 0, 0.0, {})
     began = time.monotonic()
-    orders_end, end = began + seconds * 0.45, began + seconds
-    ordered: list[Operation] = []
-    cancels: dict[str, float] = {}
+    orders_end, faults_end, end = began + seconds * 0.5, began + seconds * 0.65, began + seconds
+    asks: dict[str, tuple[str, float]] = {}
     next_strike = began + 2
     unfinished = operations
+    peaceful = False
     while (unfinished or len(ordered) < operations) and time.monotonic() < end:
         now = time.monotonic()
         fleet.tend()
         chaos.wake(all_of_them=now > orders_end)
+        if now > faults_end and not peaceful:
+            report.provider_faults, peaceful = world.end_faults(), True
         wanted = min(operations, int(operations * (now - began) / (orders_end - began)) + 1)
         try:
             close_old_connections()
             while len(ordered) < wanted:
-                ordered.append(plans.start(*PLAN, kind=KIND))
-                if choose.random() < 0.15:
-                    cancels[ordered[-1].id] = now + choose.uniform(0, 4)
-            for operation_id in [o for o, at in cancels.items() if at <= now]:
-                plans.ask(operation_id, "cancel")
-                del cancels[operation_id]
+                ordered.append(customers.order())
+                what = choose.choices(["cancel", "pause", None], [15, 5, 80])[0]
+                if what:
+                    asks[ordered[-1]] = (what, now + choose.uniform(0, 4))
+            for operation_id in [o for o, (_, at) in asks.items() if at <= now]:
+                what, _ = asks.pop(operation_id)
+                if what == "pause" and not plans.pause_for_a_while(operation_id):
+                    continue
+                if what == "pause":
+                    asks[operation_id] = ("resume", now + choose.uniform(1, 3))
+                elif what == "resume":
+                    plans.resume(operation_id)
+                else:
+                    plans.ask(operation_id, what)
+            # A person looks at what is blocked, and tries again.
+            for operation_id in Operation.objects.filter(state=OperationState.BLOCKED).values_list("id", flat=True):
+                plans.ask(operation_id, "retry")
+                report.retried_by_people += 1
             unfinished = Operation.objects.exclude(state__in=FINISHED).count()
         except DatabaseError:
             pass  # it is being restarted; the next round finds it
@@ -270,35 +346,68 @@ def _fight(
             chaos.strike()
             next_strike = time.monotonic() + choose.uniform(0.3, 1.2)
         time.sleep(0.1)
-    took = time.monotonic() - began
+    report.seconds = round(time.monotonic() - began, 1)
+    chaos.wake(all_of_them=True)
+    monitor.stop()
     fleet.end_all()
-    return _judge(Report(seed, operations, 0, round(took, 1), dict(chaos.counts)), fleet)
+    report.faults, report.refused_orders = dict(chaos.counts), dict(customers.refused)
+    report.membership_looks = monitor.looks
+    report.membership, report.membership_changes = monitor.judge.complaints, monitor.judge.changes
+    world.end_faults()
+    return _judge(report, fleet, world, customers)
 
 
-def _judge(report: Report, fleet: Fleet) -> Report:
+def _wait_for_the_first(operations: list[str]) -> None:
+    """The fleet is up and the first clusters serve: from now on every kind has something to work on."""
+    from backend.operations.models import Operation
+    from backend.operations.states import FINISHED
+
+    end = time.monotonic() + 60
+    while Operation.objects.filter(id__in=operations).exclude(state__in=FINISHED).exists():
+        if time.monotonic() > end:
+            raise TimeoutError("the fleet did not come up")
+        time.sleep(0.1)
+
+
+def _judge(report: Report, fleet: Fleet, world: FakeWorld, customers: Customers) -> Report:
     from django.db import connection
 
     from backend.operations.models import Operation, OperationStep
-    from backend.operations.states import FINISHED, OperationState
-    from provisioner.tests.chaos_worker import JOURNAL, PLAN, WORLD
+    from backend.operations.states import FINISHED
 
     connection.close()
-    rows = list(Operation.objects.all())
+    rows = list(Operation.objects.prefetch_related("steps"))
     report.steps = OperationStep.objects.count()
+    report.kinds = dict(Counter(row.kind for row in rows))
     report.endings = dict(Counter(row.state for row in rows))
-    report.unfinished = [f"{row.id} {row.state} {row.reason}" for row in rows if row.state not in FINISHED]
+    report.unfinished = [f"{row.id} {row.kind} {row.state} {row.reason}" for row in rows if row.state not in FINISHED]
     report.leases_left = sum(row.lease_token is not None for row in rows)
     report.deaf_workers = fleet.exits[70]
     with connection.cursor() as cursor:
         cursor.execute("SELECT step, state FROM evidence GROUP BY 1, 2 HAVING count(*) > 1")
         report.recorded_twice = [f"{step} {state}" for step, state in cursor.fetchall()]
+        for what in ("paused", "waited"):
+            cursor.execute("SELECT count(DISTINCT operation) FROM stood WHERE what = %s", [what])
+            setattr(report, what, cursor.fetchone()[0])
+    report.beside_each_other = _beside_each_other(rows)
+    _judge_files(report, rows)
+    _judge_machines(report, world)
+    report.seen_by_others = _seen_by_others(customers)
+    return report
 
-    things = [tuple(step.partition("@")[::2]) for group in PLAN for step in group]
-    expected = {
-        f"{row.id}.{name}.{target}" for row in rows if row.state == OperationState.SUCCEEDED for name, target in things
-    }
-    found = {path.name for path in WORLD.iterdir()}
-    report.leaked, report.missing = sorted(found - expected), sorted(expected - found)
+
+def _judge_files(report: Report, rows: list[Operation]) -> None:
+    """Kinds whose effects are files: what succeeded left exactly its files, and nobody worked beside another."""
+    from backend.operations.states import OperationState
+    from provisioner.tests.chaos_kinds import JOURNAL, WORLD, on_files, things
+
+    mine = [row for row in rows if row.kind in on_files()]
+    expected = {thing for row in mine if row.state == OperationState.SUCCEEDED for thing in things(row)}
+    # Nothing is undone on a cluster that is gone.
+    forgiven = {thing for row in mine if row.reason_code == "cluster-deleted" for thing in things(row)}
+    found = {path.name for path in WORLD.iterdir()} - forgiven
+    report.leaked += sorted(found - expected)
+    report.missing += sorted(expected - found)
 
     spans: dict[str, dict[str, list[int]]] = defaultdict(dict)
     created: Counter[str] = Counter()
@@ -308,13 +417,97 @@ def _judge(report: Report, fleet: Fleet) -> Report:
         span[1] = max(span[1], event["at"])
         if event["event"] == "create":
             created[f"{event['operation']} {event['step']}"] += 1
-    report.made_twice = [name for name, times in created.items() if times > 1]
+    report.made_twice += [name for name, times in created.items() if times > 1]
     for operation, by_token in spans.items():
         ordered = sorted(by_token.values())
         for before, after in pairwise(ordered):
             if before[1] >= after[0]:
                 report.overlaps.append(f"{operation} {(before[1] - after[0]) / 1e6:.1f} ms")
-    return report
+
+
+def _judge_machines(report: Report, world: FakeWorld) -> None:
+    """Every living cluster has its network and one machine per living node, and there is nothing else."""
+    from backend.clusters.models import Cluster, Node
+    from provisioner.operations import names
+
+    living = Cluster.objects.filter(deleted_at=None)
+    nodes = Node.objects.filter(deleted_at=None, cluster__in=living)
+    expected = {f"machine {names.machine(node)}" for node in nodes}
+    expected |= {network for network in world.provider.inventory() if _is_of(network, living)}
+    found = set(world.provider.inventory())
+    report.leaked += sorted(found - expected)
+    report.missing += sorted(expected - found)
+    there: set[str] = set()
+    for effect in world.provider.history():
+        if effect.effect == "made":
+            if effect.name in there:
+                report.made_twice.append(effect.name)
+            there.add(effect.name)
+        elif effect.effect == "deleted":
+            there.discard(effect.name)
+    owners = {cluster.id: cluster.organisation_id for cluster in Cluster.objects.all()}
+    for machine in world.provider.list_machines(region="fake-1"):
+        if owners.get(machine.tags["ringmaster-cluster"]) != machine.tags["ringmaster-organisation"]:
+            report.seen_by_others.append(f"{machine.name} has another tenant's tag")
+
+
+def _is_of(network: str, clusters: Iterable[Cluster]) -> bool:
+    return network.startswith("network ") and any(cluster.id.replace("_", "-") in network for cluster in clusters)
+
+
+def _beside_each_other(rows: list[Operation]) -> list[str]:
+    """Steps of two operations on one cluster that were open at the same time though the table keeps them apart."""
+    from backend.operations.coordination import Verdict, rule
+
+    by_cluster: dict[str, list[Operation]] = defaultdict(list)
+    for row in rows:
+        if row.cluster_id:
+            by_cluster[row.cluster_id].append(row)
+    found = []
+    for operations in by_cluster.values():
+        for one, other in combinations(operations, 2):
+            verdicts = {rule(one.kind, other.kind).verdict, rule(other.kind, one.kind).verdict}
+            if Verdict.TOGETHER not in verdicts and any(
+                a[0] < b[1] and b[0] < a[1] for a in _worked(one) for b in _worked(other)
+            ):
+                found.append(f"{one.kind} {one.id} beside {other.kind} {other.id}")
+    return found
+
+
+def _worked(row: Operation) -> list[tuple[datetime, datetime]]:
+    """When steps of it were open, by the database's clock."""
+    spans = []
+    for step in row.steps.all():
+        ended = step.undone_at or step.finished_at or row.finished_at
+        if step.started_at is None or ended is None:
+            continue
+        if step.finished_at is not None:
+            spans.append((step.started_at, step.finished_at))
+        if step.undone_at is not None:
+            spans.append((step.undo_started_at or step.started_at, step.undone_at))
+    return spans
+
+
+def _seen_by_others(customers: Customers) -> list[str]:
+    """Rows that a tenant is shown and that are not its own, or that are its own and not shown."""
+    from backend.clusters.models import Cluster
+    from backend.clusters.queries import get_cluster
+    from backend.core.errors import NotFound
+    from backend.operations.models import Operation
+    from backend.operations.queries import get_operation
+
+    found = []
+    for tenant in customers.tenants:
+        for model, get in ((Cluster, get_cluster), (Operation, get_operation)):
+            for identifier, owner in model.objects.values_list("id", "organisation_id"):
+                try:
+                    get(tenant.who, identifier)
+                    shown = True
+                except NotFound:
+                    shown = False
+                if shown != (owner == tenant.who.organisation_id):
+                    found.append(f"{identifier} to {tenant.who.organisation_id}")
+    return found
 
 
 def main() -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from backend.accounts.models import Organisation
+from backend.operations import actions
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OPEN
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
@@ -70,3 +72,20 @@ def done(context: StepContext) -> Outcome:
 def ask(operation_id: str, what: str) -> None:
     """A person asks to cancel or to retry, if it is still open: what backend.operations.actions writes."""
     Operation.objects.filter(id=operation_id, state__in=OPEN).update(**{f"{what}_requested_at": Now(), "due_at": Now()})
+
+
+def pause_for_a_while(operation_id: str) -> bool:
+    """A person asks to pause. False: it cannot be paused now."""
+    free = Operation.objects.filter(id=operation_id, state="running", pausable=True, waits_for="")
+    return bool(
+        free.filter(pause_requested_at=None, cancel_requested_at=None).update(pause_requested_at=Now(), due_at=Now())
+    )
+
+
+def resume(operation_id: str) -> None:
+    """A person lets it go on: what backend.operations.actions.resume writes."""
+    with transaction.atomic():
+        operation = Operation.objects.select_for_update().get(id=operation_id)
+        if operation.state not in OPEN or operation.waits_for or operation.pause_requested_at is None:
+            return
+        actions.let_go_on(operation)

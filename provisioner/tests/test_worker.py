@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -88,6 +89,28 @@ def test_it_comes_up_before_its_broker_and_outlives_an_empty_restart(tmp_path: P
         wait_for(lambda: finished(late), 40)
         assert worker.poll() is None
         assert beat_process.poll() is None
+
+
+def test_with_the_broker_away_operations_go_on_without_it(tmp_path: Path, broker: services.Redis) -> None:
+    with celery(tmp_path, broker, *WORKER) as worker:
+        before = order()
+        wait_for(lambda: finished(before), 60)
+        broker.kill()
+        late, waiting = order(), order()
+        wait_for(lambda: finished(late) and finished(waiting), 60)
+        assert standbys(worker) == 1
+        broker.start()
+        wait_for(lambda: standbys(worker) == 0, 30)
+        assert worker.poll() is None
+
+
+def standbys(worker: subprocess.Popen[bytes]) -> int:
+    """Processes beside the worker that run operations without messages."""
+    found = 0
+    for child in psutil.Process(worker.pid).children():
+        with suppress(psutil.NoSuchProcess):
+            found += child.cmdline()[-2:] == ["-m", "provisioner.tests.chaos_worker"]
+    return found
 
 
 def test_a_deaf_worker_ends_so_that_it_is_started_again(tmp_path: Path, broker: services.Redis) -> None:

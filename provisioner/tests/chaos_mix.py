@@ -1,0 +1,172 @@
+"""What is ordered in a campaign: a table of kinds, each with its weight and how a tenant orders it.
+
+A new kind is a line in `MIX`. An order answers the operation's id; None when there is nothing to order it on now. What
+the coordinator or an app refuses (409) is no fault: it is counted, and something else is ordered.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from backend.accounts.models import Membership, Organisation, User
+from backend.accounts.queries import Identity
+from backend.accounts.states import PERMISSIONS, Role
+from backend.clusters import actions as clusters
+from backend.clusters.models import Cluster
+from backend.clusters.schemas import ClusterOrder
+from backend.clusters.states import ClusterState
+from backend.core.errors import Conflict
+from backend.operations import actions as operations
+from backend.operations.actions import PlannedStep
+from provisioner.tests import plans
+from provisioner.tests.chaos_kinds import CHAOS, PLAN
+from provisioner.tests.chaos_world import REGION, ZONES
+
+TENANTS = 4
+# At a time per tenant, so that what is ordered on clusters meets something.
+CLUSTERS = 3
+
+
+@dataclass
+class Tenant:
+    who: Identity
+    choose: random.Random
+    made: int = 0
+
+    def cluster(self, *states: ClusterState) -> Cluster | None:
+        """One of the tenant's clusters in one of these states, by chance."""
+        found = list(Cluster.objects.filter(organisation_id=self.who.organisation_id, state__in=states).order_by("id"))
+        return self.choose.choice(found) if found else None
+
+    def serving(self) -> Cluster | None:
+        return self.cluster(ClusterState.ACTIVE, ClusterState.DEGRADED)
+
+
+Order = Callable[[Tenant], str | None]
+
+
+def _id(started: dict[str, dict[str, str]]) -> str:
+    return started["operation"]["id"]
+
+
+def chaos(tenant: Tenant) -> str | None:
+    return plans.start(*PLAN, kind=CHAOS).id
+
+
+def create_cluster(tenant: Tenant) -> str | None:
+    living = Cluster.objects.filter(organisation_id=tenant.who.organisation_id, deleted_at=None).count()
+    if living >= CLUSTERS:
+        return None
+    tenant.made += 1
+    order = ClusterOrder(
+        name=f"demo-{tenant.made}",
+        engine="cassandra",
+        provider="fake",
+        region=REGION,
+        zones=list(ZONES),
+        machine_type="fake.small",
+        nodes_per_zone=1,
+    )
+    return _id(clusters.create(tenant.who, order))
+
+
+def delete_cluster(tenant: Tenant) -> str | None:
+    cluster = tenant.serving()
+    return cluster and _id(clusters.delete(tenant.who, cluster.id))
+
+
+def rotate_credentials(tenant: Tenant) -> str | None:
+    cluster = tenant.serving()
+    return cluster and _id(clusters.rotate_credentials(tenant.who, cluster.id))
+
+
+def _on_files(kind: str) -> Order:
+    """A kind whose effects are files (chaos_kinds.py), ordered through the coordinator on a cluster."""
+
+    def order(tenant: Tenant) -> str | None:
+        cluster = tenant.serving()
+        if cluster is None:
+            return None
+        groups = [
+            [
+                PlannedStep(name, name.capitalize(), target=target)
+                for name, _, target in (step.partition("@") for step in group)
+            ]
+            for group in PLAN
+        ]
+        with transaction.atomic():
+            return operations.start(
+                organisation_id=cluster.organisation_id,
+                kind=kind,
+                cluster_id=cluster.id,
+                cluster_name=cluster.name,
+                actor="tests",
+                parameters={},
+                groups=groups,
+                expected_seconds=5,
+                pausable=True,
+            ).id
+
+    return order
+
+
+@dataclass(frozen=True)
+class Line:
+    kind: str
+    weight: int
+    order: Order
+
+
+MIX = (
+    Line(CHAOS, 30, chaos),
+    Line("create_cluster", 16, create_cluster),
+    Line("delete_cluster", 6, delete_cluster),
+    Line("rotate_credentials", 10, rotate_credentials),
+    Line("repair", 8, _on_files("repair")),
+    Line("backup", 8, _on_files("backup")),
+)
+
+
+@dataclass
+class Customers:
+    """All tenants and what they order."""
+
+    choose: random.Random
+    tenants: list[Tenant] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def move_in(self) -> list[str]:
+        """Every tenant orders its first cluster; the ids of those operations."""
+        self.tenants = [Tenant(_owner(number), self.choose) for number in range(TENANTS)]
+        return [ordered for tenant in self.tenants if (ordered := create_cluster(tenant)) is not None]
+
+    def order(self) -> str:
+        """One order of a kind that is possible now; its operation's id. Errors of the database."""
+        while True:
+            line = self.choose.choices(MIX, [line.weight for line in MIX])[0]
+            try:
+                ordered = line.order(self.choose.choice(self.tenants))
+            except Conflict as refusal:
+                self.refused[f"{line.kind}: {refusal.code}"] += 1
+                continue
+            if ordered is not None:
+                return ordered
+
+
+def _owner(number: int) -> Identity:
+    organisation = Organisation.objects.create(name=f"Tenant {number}", slug=f"tenant-{number}")
+    user = User.objects.create(email=f"owner@tenant-{number}.example")
+    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
+    return Identity(
+        organisation_id=organisation.id,
+        user_id=user.id,
+        user_email=user.email,
+        role=Role.OWNER,
+        permissions=PERMISSIONS[Role.OWNER],
+        token_id=None,
+        source_address=None,
+        request_id="campaign",
+    )

@@ -1,0 +1,76 @@
+"""The world of a campaign: a fake provider and fake agents, in files that all processes share, and their faults."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from provisioner.agent.fake import AgentFault, FakeAgents
+from provisioner.operations.surroundings import Surroundings
+from provisioner.providers.fake import FakeProvider, FakeSettings
+from provisioner.providers.fake_faults import SLOW, UNSEEN, Fault, Moment
+
+REGION = "fake-1"
+ZONES = ("fake-1a", "fake-1b", "fake-1c")
+
+# What strikes while orders come in. "After the effect" is a time-out: it happened, and nobody was told.
+PROVIDER_FAULTS = (
+    Fault(name="rate-limited", probability=0.03),
+    Fault(name="connection-lost", probability=0.02),
+    Fault(name="connection-lost", call="ensure_*", moment=Moment.AFTER, probability=0.05),
+    Fault(name="connection-lost", call="delete_*", moment=Moment.AFTER, probability=0.05),
+    Fault(name="out-of-capacity", call="ensure_machine", probability=0.01),
+    Fault(name="quota-exceeded", call="ensure_machine", probability=0.01),
+    Fault(name=SLOW, call="*_machine", moment=Moment.DELAYED, probability=0.05, seconds=0.5),
+    Fault(name=UNSEEN, call="ensure_machine", moment=Moment.DELAYED, probability=0.05, seconds=0.5),
+)
+AGENT_FAULTS = (
+    AgentFault(name="unreachable", probability=0.02),
+    AgentFault(name="reply-lost", probability=0.03),
+    AgentFault(name="job-failed", probability=0.01),
+)
+
+
+@dataclass(frozen=True)
+class FakeWorld:
+    folder: Path
+    provider: FakeProvider
+    agents: FakeAgents
+
+    def surroundings(self) -> Surroundings:
+        from provisioner.engines import registry as engines
+
+        return Surroundings(
+            provider=lambda name: self.provider,
+            engine=engines.engine,
+            agent=lambda node: self.agents.client(node_id=node.id, address=node.agent_address),
+        )
+
+    def begin_faults(self) -> None:
+        for provider_fault in PROVIDER_FAULTS:
+            self.provider.inject(provider_fault)
+        for agent_fault in AGENT_FAULTS:
+            self.agents.inject(agent_fault)
+
+    def end_faults(self) -> int:
+        """How often they have struck at the provider."""
+        struck = self.provider.strikes()
+        self.provider.end_faults()
+        self.agents.end_faults()
+        return struck
+
+    def rings(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        """Members of every ring, by its name and host id: `state` and `agent_address`."""
+        database = sqlite3.connect(self.folder / "agents.sqlite", timeout=5)
+        try:
+            rows = database.execute("SELECT id, body FROM document WHERE id LIKE 'membership %'").fetchall()
+        finally:
+            database.close()
+        return {name.partition(" ")[2]: json.loads(body)["members"] for name, body in rows}
+
+
+def fake_world(folder: Path) -> FakeWorld:
+    """The same world for everyone who names the same folder."""
+    provider = FakeProvider(FakeSettings(path=folder / "provider.sqlite"))
+    return FakeWorld(folder, provider, FakeAgents(folder / "agents.sqlite", powered=provider.has_power))
