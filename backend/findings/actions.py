@@ -36,10 +36,12 @@ def found(
         },
     )
     if not is_new:
-        Finding.objects.filter(id=finding.id).update(sentence=sentence, last_seen_at=Now())
+        Finding.objects.filter(id=finding.id).update(
+            sentence=sentence, severity=severity, hint=hint, last_seen_at=Now()
+        )
     if is_new or finding.sentence != sentence:
         _tell(finding)
-    finding.sentence = sentence
+    finding.sentence, finding.severity, finding.hint = sentence, severity, hint
     return finding
 
 
