@@ -146,7 +146,7 @@ def sign_agent_request(agents: Authority, node_id: str, csr_pem: str) -> str:
     )
 
 
-def _sign_engine_request(cluster: Authority, node: Node, csr_pem: str) -> str:
+def _sign_engine_request(cluster: Authority, node: Node, csr_pem: str, *, serial: int | None = None) -> str:
     return pki.sign_request(
         cluster,
         csr_pem,
@@ -155,7 +155,23 @@ def _sign_engine_request(cluster: Authority, node: Node, csr_pem: str) -> str:
         ips=[str(node.address)],
         days=ENGINE_CERTIFICATE_DAYS,
         usages=[Usage.SERVER, Usage.CLIENT],
+        serial=serial,
     )
+
+
+def engine_certificate_serial(node_id: str, operation_id: str) -> int:
+    """The number of the certificate that an operation gives a node: derived, so that every look knows it again.
+
+    159 bits that nobody can guess, as authorities are asked to choose them.
+    """
+    digest = hmac.digest(master_key().key, f"engine certificate|{node_id}|{operation_id}".encode(), "sha256")
+    return int.from_bytes(digest[:20], "big") >> 1
+
+
+def renew_engine_certificate(node: Node, csr_pem: str, *, operation_id: str) -> str:
+    """PEM of a new certificate of the cluster's authority for a node's engine. RequestRefused, SecretMissing."""
+    serial = engine_certificate_serial(node.id, operation_id)
+    return _sign_engine_request(authorities.cluster_authority(node.cluster_id), node, csr_pem, serial=serial)
 
 
 def renew_certificate(node_id: str, csr_pem: str) -> str:

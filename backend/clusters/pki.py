@@ -84,10 +84,11 @@ def sign_request(
     ips: Sequence[str],
     days: int,
     usages: Sequence[Usage],
+    serial: int | None = None,
 ) -> str:
     """PEM of a certificate for the request's key. Names come from the caller only, never from the request.
 
-    Raises RequestRefused.
+    `serial`: by which the caller knows it again; random if left out. Raises RequestRefused.
     """
     public_key = _requested_key(csr_pem)
     issuer = x509.load_pem_x509_certificate(ca.certificate_pem.encode())
@@ -99,7 +100,7 @@ def sign_request(
         .subject_name(_name(common_name))
         .issuer_name(issuer.subject)
         .public_key(public_key)
-        .serial_number(x509.random_serial_number())
+        .serial_number(serial or x509.random_serial_number())
         .not_valid_before(now - _BACKDATE)
         .not_valid_after(min(now + timedelta(days=days), issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -115,6 +116,10 @@ def sign_request(
 
 def expires_at(certificate_pem: str) -> datetime:
     return x509.load_pem_x509_certificate(certificate_pem.encode()).not_valid_after_utc
+
+
+def serial_of(certificate_pem: str) -> int:
+    return x509.load_pem_x509_certificate(certificate_pem.encode()).serial_number
 
 
 def due_for_renewal(certificate_pem: str, *, now: datetime | None = None) -> bool:

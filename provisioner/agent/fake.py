@@ -216,12 +216,13 @@ class FakeAgents:
             node.figures |= figures
             _store(database, f"node {node_id}", node)
 
-    def versions(self) -> dict[str, str]:
-        """The version that every running engine was started with, by node."""
-        return {node.node_id: node.running_version for node in self._nodes() if node.engine_running}
-
-    def settings_in_effect(self) -> dict[str, dict[str, str]]:
-        return {node.node_id: node.settings for node in self._nodes() if node.engine_running}
+    def engines(self) -> dict[str, str]:
+        """How every engine stands, in words, by node: whether it serves, and with what version and settings."""
+        told = {}
+        for node in self._nodes():
+            state = "stopped" if not node.engine_running else "drained" if node.drained else "serving"
+            told[node.node_id] = f"{state} {node.running_version} {json.dumps(node.settings, sort_keys=True)}"
+        return told
 
     def certificate_serials(self) -> dict[str, str]:
         """Of the certificate that every engine shows to those who connect."""

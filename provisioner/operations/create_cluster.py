@@ -18,7 +18,14 @@ from provisioner.operations.machine_steps import (
     reach_agent,
     start_engine,
 )
-from provisioner.operations.node_steps import cluster_of, done_or_wait, live_nodes, node_of, run_job
+from provisioner.operations.node_steps import (
+    cluster_of,
+    done_or_wait,
+    live_nodes,
+    node_of,
+    prove_parameters,
+    run_job,
+)
 from provisioner.operations.passwords import (
     ADMIN_BCRYPT_ROUNDS,
     CONTROL_BCRYPT_ROUNDS,
@@ -60,12 +67,7 @@ def prove_node(context: StepContext) -> Outcome:
         node,
         names.job(context.operation, "prove"),
         "prove",
-        {
-            "control_username": CONTROL_USERNAME,
-            "control_password": vault.read(cluster.id, SecretPurpose.CONTROL_PASSWORD).decode(),
-            "key": context.operation.id,
-            "members": [other.address for other in live_nodes(cluster)],
-        },
+        prove_parameters(context, cluster),
     )
     if isinstance(job, Wait):
         return job

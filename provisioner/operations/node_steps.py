@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.catalog.models import MachineType
+from backend.clusters import vault
 from backend.clusters.models import Cluster, Datacenter, Node
+from backend.clusters.states import SecretPurpose
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.engines.base import Ring, RingMember
 from provisioner.operations import names
 from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.passwords import CONTROL_USERNAME
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import MachineState, Provider
 
@@ -76,6 +79,16 @@ def revive(node: Node) -> Wait:
         provider.start_machine(region=region, name=names.machine(node))
         return Wait(0.5, f"{node.name}: its machine was off and is being started")
     return Wait(0.5, f"{node.name}: its agent to answer")
+
+
+def prove_parameters(context: StepContext, cluster: Cluster) -> dict[str, object]:
+    """Of the job prove, with all living nodes as members."""
+    return {
+        "control_username": CONTROL_USERNAME,
+        "control_password": vault.read(cluster.id, SecretPurpose.CONTROL_PASSWORD).decode(),
+        "key": context.operation.id,
+        "members": [node.address for node in live_nodes(cluster)],
+    }
 
 
 def done_or_wait(result: Job | Wait, message: str) -> Outcome:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from backend.clusters.models import Node
 from provisioner.agent.base import AgentClient
 from provisioner.engines.base import Engine
+from provisioner.operations.served_certificate import served_certificate
 from provisioner.providers.base import Provider
 
 
@@ -18,6 +19,8 @@ class Surroundings:
     provider: Callable[[str], Provider]
     engine: Callable[[str], Engine]
     agent: Callable[[Node], AgentClient]
+    # PEM of the certificate that a node's engine shows to drivers.
+    served_certificate: Callable[[Node], str] = served_certificate
 
 
 class _Place:

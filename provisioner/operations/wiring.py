@@ -11,6 +11,7 @@ from provisioner.agent.base import AgentClient
 from provisioner.agent.client import AgentConnections, ClientMaterial
 from provisioner.engines import registry as engines
 from provisioner.fleet.client import Fleet
+from provisioner.operations.served_certificate import served_certificate
 from provisioner.operations.surroundings import Surroundings
 from provisioner.providers import registry as providers
 from provisioner.providers.base import Provider
@@ -44,7 +45,12 @@ def real_surroundings() -> Surroundings:
             return simulated.agent(node_id=node.id, address=node.agent_address)
         return connections().client(node_id=node.id, address=node.agent_address)
 
-    return Surroundings(provider=provider, engine=engines.engine, agent=agent)
+    def shown_certificate(node: Node) -> str:
+        if simulated is not None and node.cluster.provider == SIMULATED:
+            return agent(node).engine_certificate().certificate_pem
+        return served_certificate(node)
+
+    return Surroundings(provider=provider, engine=engines.engine, agent=agent, served_certificate=shown_certificate)
 
 
 def _provider_settings() -> providers.ProviderSettings:

@@ -34,6 +34,7 @@ class ClusterWorld:
     agents: FakeAgents
     order: Callable[["ClusterWorld"], Operation]
     cluster_id: str = ""
+    zones: tuple[str, ...] = ZONES
     before: list[str] = field(default_factory=list)
 
     def start(self) -> Operation:
@@ -53,6 +54,10 @@ class ClusterWorld:
             ),
             "networks": len(self.provider.list_networks(region="fake-1")),
             "roles": sorted(self.agents.roles(cluster.ring_name)),
+            "engines": self._engines(),
+            "cluster engine": (cluster.engine_version, cluster.settings),
+            "nodes wanted": [(node.stop_wanted, node.engine_version, node.drift) for node in self._nodes()],
+            "in force": [node.config_revision == node.running_revision for node in self._nodes()],
             "secrets": sorted(Secret.objects.filter(owner=cluster.id).values_list("purpose", flat=True)),
             "enrolments": NodeEnrolment.objects.filter(node__cluster=cluster).count(),
         }
@@ -64,7 +69,17 @@ class ClusterWorld:
         secrets = [f"secret {secret.purpose}" for secret in Secret.objects.filter(owner=self.cluster_id)]
         alive = [f"node {node.name}" for node in self._nodes() if node.deleted_at is None]
         cluster = [] if Cluster.objects.get(id=self.cluster_id).deleted_at else ["the cluster itself"]
-        return self.provider.inventory() + secrets + alive + cluster
+        engines = [
+            f"{node.name} is {engine}"
+            for node, engine in zip(self._nodes(), self._engines(), strict=True)
+            if node.deleted_at is None
+        ]
+        return self.provider.inventory() + secrets + alive + cluster + engines
+
+    def _engines(self) -> list[str]:
+        """How each node's engine stands, in words."""
+        told = self.agents.engines()
+        return [told.get(node.id, "absent") for node in self._nodes()]
 
     def _nodes(self) -> list[Node]:
         return list(Node.objects.filter(cluster_id=self.cluster_id).order_by("position"))
@@ -75,7 +90,7 @@ class ClusterWorld:
             engine="cassandra",
             provider="fake",
             region="fake-1",
-            zones=list(ZONES),
+            zones=list(self.zones),
             machine_type="fake.small",
             nodes_per_zone=1,
         )
@@ -86,6 +101,10 @@ class ClusterWorld:
     def created(self) -> None:
         """An active cluster, as a quiet run of its creation leaves it."""
         self.finish(self.create())
+        self.note()
+
+    def note(self) -> None:
+        """What is there now is no leftover."""
         self.before = self._things()
 
     def finish(self, operation: Operation) -> None:
@@ -109,6 +128,7 @@ def cluster_world(folder: Path, order: Callable[[ClusterWorld], Operation]) -> I
         provider=lambda name: provider,
         engine=engines.engine,
         agent=lambda node: agents.client(node_id=node.id, address=node.agent_address),
+        served_certificate=lambda node: agents.client(node_id=node.id, address=node.agent_address).served_certificate(),
     )
     with use(surroundings):
         yield world

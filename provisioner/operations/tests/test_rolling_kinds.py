@@ -1,0 +1,238 @@
+"""What takes nodes down one at a time passes the whole kit, on the fake provider and fake agents."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.changes.plans import Planned, rolling
+from backend.clusters.models import Cluster, Node
+from backend.operations import actions as operations
+from backend.operations.models import Operation
+from provisioner import runner
+from provisioner.operations import (
+    apply_settings,
+    registry,
+    restart_nodes,
+    rotate_certificates,
+    start_node,
+    stop_node,
+    testing,
+    upgrade_cluster,
+)
+from provisioner.operations.base import OperationCode
+from provisioner.operations.node_steps import live_nodes
+from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Build = Callable[[Sequence[Node]], Planned]
+
+
+def begin(world: ClusterWorld, planned: Planned) -> Operation:
+    return operations.start(
+        organisation_id=world.who.organisation_id,
+        kind=planned.kind,
+        cluster_id=world.cluster_id,
+        cluster_name="demo",
+        actor=world.who.actor,
+        parameters=planned.parameters,
+        groups=planned.groups,
+        expected_seconds=planned.expected_seconds,
+        cancellable_until=planned.cancellable_until,
+        pausable=planned.pausable,
+    )
+
+
+def nodes_of(world: ClusterWorld) -> list[Node]:
+    return live_nodes(Cluster.objects.get(id=world.cluster_id))
+
+
+def _restart_one(nodes: Sequence[Node]) -> Planned:
+    return rolling.restart(living=nodes, nodes=[nodes[1]])
+
+
+def _restart_all(nodes: Sequence[Node]) -> Planned:
+    return rolling.restart(living=nodes, nodes=rolling.rack_by_rack(nodes))
+
+
+def _stop(nodes: Sequence[Node]) -> Planned:
+    return rolling.stop_node(living=nodes, node=nodes[0])
+
+
+def _start(nodes: Sequence[Node]) -> Planned:
+    return rolling.start_node(living=nodes, node=nodes[0])
+
+
+def _upgrade(nodes: Sequence[Node]) -> Planned:
+    return rolling.upgrade(living=nodes, version="5.0.9")
+
+
+def _settings(settings: dict[str, Any], *, restart: bool) -> Build:
+    return lambda nodes: rolling.apply_settings(living=nodes, settings=settings, restart=restart)
+
+
+def _certificates(nodes: Sequence[Node]) -> Planned:
+    return rolling.rotate_certificates(living=nodes)
+
+
+@dataclass(frozen=True)
+class Kind:
+    code: OperationCode
+    build: Build
+    stopped: bool = False
+
+    def order_on_two(self, world: ClusterWorld) -> Operation:
+        """On two nodes: what happens between the first and the second happens between any two."""
+        world.zones = world.zones[:2]
+        return self.order(world)
+
+    def order(self, world: ClusterWorld) -> Operation:
+        world.created()
+        if self.stopped:
+            world.finish(begin(world, _stop(nodes_of(world))))
+            world.note()
+        return begin(world, self.build(nodes_of(world)))
+
+
+KINDS = {
+    "restart_node": Kind(restart_nodes.RESTART_NODE, _restart_one),
+    "rolling_restart": Kind(restart_nodes.ROLLING_RESTART, _restart_all),
+    "stop_node": Kind(stop_node.CODE, _stop),
+    "start_node": Kind(start_node.CODE, _start, stopped=True),
+    "upgrade_cluster": Kind(upgrade_cluster.CODE, _upgrade),
+    "live_settings": Kind(apply_settings.CODE, _settings({"read_timeout_ms": 900}, restart=False)),
+    "restart_settings": Kind(apply_settings.CODE, _settings({"cdc_enabled": True}, restart=True)),
+    "rotate_certificates": Kind(rotate_certificates.CODE, _certificates),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@pytest.fixture
+def worlds(tmp_path: Path, kind: Kind) -> testing.Worlds:
+    def fresh() -> AbstractContextManager[ClusterWorld]:
+        return cluster_world(tmp_path, kind.order_on_two)
+
+    return fresh
+
+
+@every_kind
+def test_every_step_may_run_twice(kind: Kind, worlds: testing.Worlds) -> None:
+    testing.check_every_step_twice(kind.code, worlds)
+
+
+@every_kind
+def test_a_worker_may_die_at_every_step(kind: Kind, worlds: testing.Worlds) -> None:
+    testing.check_killed_after_every_step(kind.code, worlds)
+
+
+@every_kind
+def test_every_step_may_fail_and_be_cancelled(kind: Kind, worlds: testing.Worlds) -> None:
+    testing.check_failing_at_every_step_and_cancelled(kind.code, worlds)
+
+
+@every_kind
+def test_every_undo_may_run_twice(kind: Kind, worlds: testing.Worlds) -> None:
+    testing.check_undo_twice(kind.code, worlds)
+
+
+@every_kind
+def test_every_planned_step_has_code(kind: Kind, tmp_path: Path) -> None:
+    with cluster_world(tmp_path, kind.order) as world:
+        operation = world.start()
+        assert set(operation.steps.values_list("name", flat=True)) <= set(kind.code.steps)
+        assert registry.find(operation.kind) is kind.code
+
+
+def test_never_more_than_one_node_is_down(tmp_path: Path) -> None:
+    for kind in ("rolling_restart", "upgrade_cluster", "restart_settings"):
+        with cluster_world(tmp_path, KINDS[kind].order) as world:
+            operation = world.start()
+            seen = len(world.agents.history())
+            world.finish(operation)
+            down: list[str] = []
+            for event in world.agents.history()[seen:]:
+                if event.effect == "drain":
+                    assert down == [], kind
+                    down.append(event.node_id)
+                if event.effect == "prove":
+                    down.remove(event.node_id)
+            assert down == []
+
+
+def test_an_upgrade_ends_with_the_new_version_everywhere(tmp_path: Path) -> None:
+    with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+        world.finish(world.start())
+        assert set(world.agents.engines().values()) == {"serving 5.0.9 {}"}
+        assert Cluster.objects.get(id=world.cluster_id).engine_version == "5.0.9"
+        assert {node.engine_version for node in nodes_of(world)} == {"5.0.9"}
+
+
+def _run_until_it_stands(operation: Operation) -> Operation:
+    for _ in range(20):
+        Operation.objects.filter(id=operation.id).exclude(due_at=None).update(due_at="2000-01-01T00:00Z")
+        operation.steps.exclude(started_at=None).update(started_at="2000-01-01T00:00Z")
+        runner.run(operation.id, find_code=registry.find)
+        operation.refresh_from_db()
+        if operation.state not in ("pending", "running"):
+            break
+    return operation
+
+
+def test_no_node_is_taken_down_while_another_is_down(tmp_path: Path) -> None:
+    with cluster_world(tmp_path, KINDS["rolling_restart"].order) as world:
+        operation = world.start()
+        world.agents.kill_engine(nodes_of(world)[2].id)
+        stood = _run_until_it_stands(operation)
+        assert (stood.state, stood.reason_code) == ("blocked", "ring-not-at-rest")
+        assert "demo-fake-1c-1 does not serve" in stood.reason
+        assert "drain" not in {event.effect for event in world.agents.history()}
+
+
+def test_a_dead_node_can_be_restarted(tmp_path: Path) -> None:
+    with cluster_world(tmp_path, KINDS["restart_node"].order) as world:
+        operation = world.start()
+        world.agents.kill_engine(nodes_of(world)[1].id)
+        world.finish(operation)
+        assert set(world.agents.engines().values()) == {"serving 5.0.5 {}"}
+
+
+def test_a_stop_that_would_cost_quorum_is_blocked_with_the_arithmetic(tmp_path: Path) -> None:
+    with cluster_world(tmp_path, KINDS["stop_node"].order) as world:
+        operation = world.start()
+        world.agents.kill_engine(nodes_of(world)[1].id)
+        stood = _run_until_it_stands(operation)
+        assert (stood.state, stood.reason_code) == ("blocked", "quorum-at-risk")
+        assert "ringmaster has 3 replicas in fake-fake-1: 1 would be left for some rows, QUORUM needs 2" in stood.reason
+
+
+def test_an_upgrade_does_not_begin_under_a_repair_or_with_a_full_disk(tmp_path: Path) -> None:
+    for figures, code in (
+        ({"repairs_running": 1}, "repair-running"),
+        ({"pending_compactions": 101}, "compaction-behind"),
+    ):
+        with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+            operation = world.start()
+            world.agents.set_figures(nodes_of(world)[1].id, **figures)
+            stood = _run_until_it_stands(operation)
+            assert (stood.state, stood.reason_code) == ("blocked", code)
+
+
+def test_the_gate_stops_an_upgrade_whose_clients_fare_worse(tmp_path: Path) -> None:
+    with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+        operation = world.start()
+        quiet = {"reads": 10_000, "writes": 10_000, "read_p99_ms": 4.0, "write_p99_ms": 3.0}
+        nodes = nodes_of(world)
+        for node in nodes:
+            world.agents.set_figures(node.id, **quiet)
+        while not operation.steps.filter(name="inspect_cluster", state="done").exists():
+            runner.run(operation.id, find_code=registry.find, limits=runner.Limits(budget=0))
+        world.agents.set_figures(nodes[0].id, reads=500, writes=500, timeouts=300)
+        stood = _run_until_it_stands(operation)
+        assert (stood.state, stood.reason_code) == ("blocked", "health-gate")
+        assert stood.reason == (
+            "30.00% of 1000 requests failed since the upgrade began, 0.00% before; 1% more are tolerated."
+        )
