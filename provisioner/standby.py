@@ -33,9 +33,9 @@ NUDGE_LASTS = 0.5
 class Standby:
     """The watching side, in a worker's main process. `command` is what runs operations."""
 
-    def __init__(self, broker_url: str, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, redis_url: str, command: Sequence[str] = COMMAND) -> None:
         self.command = command
-        self._broker_url = broker_url
+        self._redis_url = redis_url
         self._runs: subprocess.Popen[bytes] | None = None
         self._away_since: float | None = None
         self._stopping = threading.Event()
@@ -63,7 +63,7 @@ class Standby:
     def _broker_answers(self) -> bool:
         try:
             # A connection of its own: a pool's locks, held while the main process forks, would hang the child.
-            with redis.from_url(self._broker_url, socket_connect_timeout=EVERY, socket_timeout=EVERY) as client:
+            with redis.from_url(self._redis_url, socket_connect_timeout=EVERY, socket_timeout=EVERY) as client:
                 return bool(client.ping())
         except (RedisError, OSError):
             return False

@@ -68,7 +68,7 @@ app.conf.update(
 )
 
 watchdog = Watchdog(app)
-standby = Standby(settings.ENV.broker_url)
+standby = Standby(settings.ENV.redis_url)
 
 
 @signals.setup_logging.connect

@@ -65,7 +65,7 @@ def test_it_runs_what_is_due_and_nobody_is_on_the_way_to(monkeypatch: pytest.Mon
     kind = OperationCode(kind="standby-test", steps={"a": StepCode(do=done)})
     monkeypatch.setattr(registry, "_CODES", {kind.kind: kind})
     due, nudged, later = (start(["a"], kind=kind.kind) for _ in range(3))
-    Operation.objects.filter(id=nudged.id).update(nudged_at=Now())
+    Operation.objects.filter(id=nudged.id).update(nudged_at=Now() + timedelta(minutes=1))
     Operation.objects.filter(id=later.id).update(due_at=Now() + timedelta(minutes=1))
     assert threading.current_thread() is threading.main_thread()
     assert run_due(at_most=5) == 1

@@ -92,7 +92,7 @@ def test_it_comes_up_before_its_broker_and_outlives_an_empty_restart(tmp_path: P
 
 
 def test_with_the_broker_away_operations_go_on_without_it(tmp_path: Path, broker: services.Redis) -> None:
-    with celery(tmp_path, broker, *WORKER) as worker:
+    with celery(tmp_path, broker, *WORKER) as worker, celery(tmp_path, broker, *beat(tmp_path)):
         before = order()
         wait_for(lambda: finished(before), 60)
         broker.kill()
