@@ -52,6 +52,13 @@ func (w *fenceWatch) due(nodes []netip.Addr, now time.Time) (look, settled bool)
 	return look, settled
 }
 
+// failed makes it due again soon.
+func (w *fenceWatch) failed(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookedAt = now.Add(fenceSettled - fenceEvery)
+}
+
 // keepFence looks after the fence when it is due.
 func (e *Engine) keepFence(ctx context.Context, conn *cql.Conn, ring agent.RingStatus) {
 	self, err := e.ownAddress()
@@ -68,6 +75,7 @@ func (e *Engine) keepFence(ctx context.Context, conn *cql.Conn, ring agent.RingS
 		return
 	}
 	if err := e.fenceFor(ctx, conn, ring, nodes, settled); err != nil {
+		e.fenceWatch.failed(time.Now())
 		e.log.Warn("the control account's addresses could not be looked after", "error", err)
 	}
 }

@@ -50,7 +50,7 @@ type role struct {
 }
 
 // access runs do with the control account, again while it fails for a passing reason. Error codes: engine-not-running,
-// control-unknown, control-too-weak, access-timeout, and those of do.
+// control-unknown, control-refused, control-too-weak, access-timeout, and those of do.
 func (e *Engine) access(ctx context.Context, do func(ctx context.Context, conn *cql.Conn, control string) error) error {
 	if err := e.running(); err != nil {
 		return err
@@ -58,26 +58,42 @@ func (e *Engine) access(ctx context.Context, do func(ctx context.Context, conn *
 	ctx, cancel := context.WithTimeoutCause(ctx, accessWithin, agent.Errorf("access-timeout", "The engine did not do it within %s.", accessWithin))
 	defer cancel()
 	return untilPassed(ctx, func() error {
-		conn, err := e.control.again(ctx)
-		if err != nil {
-			return err
-		}
 		account, err := e.control.remembered()
 		if err != nil {
 			return err
 		}
-		if err := strongEnough(ctx, conn, account.Username); err != nil {
+		conn, err := e.strongControl(ctx, account.Username)
+		if shutOut(err) {
+			// The engine forgot this node's address; a new login makes it look again.
+			e.control.forget()
+			conn, err = e.strongControl(ctx, account.Username)
+		}
+		switch {
+		case shutOut(err):
+			return agent.Errorf("control-refused", "The engine does not let the control account in from this node's address: %v", err)
+		case cql.Code(err) == cql.CodeBadCredentials:
+			return agent.Errorf("control-refused", "The engine does not accept the control account; was it dropped or given another password? %v", err)
+		case err != nil:
 			return err
 		}
 		return refused(do(ctx, conn, account.Username))
 	})
 }
 
+// strongControl is the control account's connection, if the account is strong enough.
+func (e *Engine) strongControl(ctx context.Context, control string) (*cql.Conn, error) {
+	conn, err := e.control.again(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn, strongEnough(ctx, conn, control)
+}
+
 // strongEnough fails with the code control-too-weak when the control account is no superuser: rings that were secured
 // by earlier agents have such a one.
 func strongEnough(ctx context.Context, conn *cql.Conn, control string) error {
 	rows, err := conn.Query(ctx, cql.LocalQuorum, "SELECT is_superuser FROM system_auth.roles WHERE role = ?", control)
-	if err != nil && cql.Code(err) != cql.CodeUnauthorized {
+	if err != nil && (shutOut(err) || cql.Code(err) != cql.CodeUnauthorized) {
 		return err
 	}
 	if err != nil || len(rows) == 0 || !rows[0].Bool("is_superuser") {
