@@ -27,6 +27,7 @@ import {
 import { PageError } from "./components/page-error";
 import { CLUSTER_STATES, OPERATION_STATES } from "./components/states";
 import { NotFoundPage } from "./pages/not-found";
+import { CLUSTER_TABS, type ClusterTab } from "./util/cluster-tabs";
 import { lastCursor, readCursors, readText, readWord, returnPath } from "./util/search";
 
 // The address says everything about the view. Loaders start the queries of a page while its code is still on the way;
@@ -105,14 +106,14 @@ const clusterOrderRoute = createRoute({
   component: lazyRouteComponent(() => import("./forms/cluster-order"), "ClusterOrderPage"),
 });
 
-const CLUSTER_TABS = ["overview", "connect", "activity"] as const;
-type ClusterTab = (typeof CLUSTER_TABS)[number];
-
 const clusterRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/clusters/$clusterId",
-  validateSearch: (search: Record<string, unknown>): { tab?: ClusterTab; snippet?: string; after?: string[] } => ({
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { tab?: ClusterTab; snippet?: string; after?: string[]; found?: string[] } => ({
     tab: readWord(search.tab, CLUSTER_TABS),
+    found: readCursors(search.found),
     snippet: readText(search.snippet),
     after: readCursors(search.after),
   }),
@@ -122,7 +123,8 @@ const clusterRoute = createRoute({
     if (tab === "connect") void queryClient.prefetchQuery(connectionQuery(clusterId));
     else if (tab === "activity")
       void queryClient.prefetchQuery(operationsQuery({ cluster_id: clusterId, cursor: lastCursor(after) }));
-    else void queryClient.prefetchQuery(clusterNodesQuery(clusterId));
+    else if (tab === "settings") void queryClient.prefetchQuery(catalogQuery());
+    else if (tab === undefined || tab === "overview") void queryClient.prefetchQuery(clusterNodesQuery(clusterId));
   },
   component: lazyRouteComponent(() => import("./pages/cluster"), "ClusterPage"),
 });

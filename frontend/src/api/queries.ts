@@ -1,9 +1,18 @@
 import { keepPreviousData } from "@tanstack/react-query";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import type { ListAuditRecordsData, ListClustersData, ListOperationsData } from "./__generated__/types.gen";
+import { planChange } from "./__generated__/sdk.gen";
+import type {
+  ChangeClusterData,
+  ListAuditRecordsData,
+  ListClustersData,
+  ListOperationsData,
+} from "./__generated__/types.gen";
 import { queryClient } from "./query-client";
 
 export const PAGE_SIZE = 25;
+
+/** One change of a cluster: what may be planned and carried out. */
+export type ClusterChange = ChangeClusterData["body"];
 
 // One function per thing a page shows; pages know these and the mutations, and nothing of keys.
 
@@ -50,21 +59,48 @@ export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
   placeholderData: keepPreviousData,
 });
 
+/** What a change would do; null: there is no change yet, and nobody asks. */
+export const planQuery = (clusterId: string, change: ClusterChange | null) => ({
+  queryKey: ["plan", clusterId, change],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    if (change === null) throw new Error("a plan needs a change");
+    const { data } = await planChange({ path: { cluster_id: clusterId }, body: change, signal, throwOnError: true });
+    return data;
+  },
+  // A plan is about this moment.
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
+export const clusterFindingsQuery = (id: string, cursor?: string) => ({
+  ...generated.listClusterFindingsOptions({ path: { cluster_id: id }, query: { limit: 10, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const maintenanceWindowsQuery = (id: string) =>
+  generated.getMaintenanceWindowsOptions({ path: { cluster_id: id } });
+
 export {
   acceptInvitationMutation,
   cancelOperationMutation,
+  changeClusterMutation,
   changeMemberRoleMutation,
   checkClusterOrderMutation,
   createClusterMutation,
   createInvitationMutation,
   createTokenMutation,
   deleteClusterMutation,
+  pauseOperationMutation,
   removeMemberMutation,
+  resumeOperationMutation,
   retryOperationMutation,
   revealCredentialsMutation,
   revokeInvitationMutation,
   revokeTokenMutation,
   rotateCredentialsMutation,
+  setMaintenanceWindowsMutation,
+  updateClusterMutation,
 } from "./__generated__/@tanstack/react-query.gen";
 
 /** Everything on the screen is asked for again. After a mutation; the event stream does the finer work. */

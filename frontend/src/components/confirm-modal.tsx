@@ -1,6 +1,6 @@
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
-import Modal from "@cloudscape-design/components/modal";
+import Modal, { type ModalProps } from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { ReactNode } from "react";
 import { ErrorBox } from "./error-box";
@@ -13,6 +13,7 @@ interface Props {
   error: unknown;
   /** Why the confirming button is disabled; nothing: it is not. */
   disabledReason?: string;
+  size?: ModalProps["size"];
   onConfirm: () => void;
   onDismiss: () => void;
 }
@@ -25,6 +26,7 @@ export function ConfirmModal({
   isPending,
   error,
   disabledReason,
+  size,
   onConfirm,
   onDismiss,
 }: Props) {
@@ -32,6 +34,7 @@ export function ConfirmModal({
     <Modal
       visible
       header={title}
+      size={size}
       onDismiss={onDismiss}
       closeAriaLabel="Close"
       footer={

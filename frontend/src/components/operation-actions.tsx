@@ -2,12 +2,22 @@ import Box from "@cloudscape-design/components/box";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { cancelOperationMutation, type Operation, refresh, retryOperationMutation, toApiError } from "../api";
+import {
+  cancelOperationMutation,
+  type Operation,
+  pauseOperationMutation,
+  refresh,
+  resumeOperationMutation,
+  retryOperationMutation,
+  toApiError,
+} from "../api";
 import { toast } from "../hooks/use-toasts";
 import { ActionButton } from "./action-button";
 import { ConfirmModal } from "./confirm-modal";
 
-/** Cancel and retry. Both say why where they are not possible. */
+const tell = (problem: unknown) => toast({ type: "error", content: toApiError(problem, undefined).message });
+
+/** Cancel, retry, pause and resume. They say why where they are not possible. */
 export function OperationActions({ operation }: { operation: Operation }) {
   const [isAsking, setIsAsking] = useState(false);
   const cancel = useMutation({
@@ -20,9 +30,12 @@ export function OperationActions({ operation }: { operation: Operation }) {
   const retry = useMutation({
     ...retryOperationMutation(),
     onSuccess: () => refresh(),
-    onError: (problem) => toast({ type: "error", content: toApiError(problem, undefined).message }),
+    onError: tell,
   });
+  const pause = useMutation({ ...pauseOperationMutation(), onSuccess: () => refresh(), onError: tell });
+  const resume = useMutation({ ...resumeOperationMutation(), onSuccess: () => refresh(), onError: tell });
   const path = { operation_id: operation.id };
+  const may = (action: string) => operation.allowed_actions.some((each) => each.action === action && each.allowed);
 
   return (
     <SpaceBetween direction="horizontal" size="xs">
@@ -35,6 +48,28 @@ export function OperationActions({ operation }: { operation: Operation }) {
       >
         Retry now
       </ActionButton>
+      {/* Most operations cannot be paused: the two buttons are there when one of them can be pressed. */}
+      {may("resume_operation") ? (
+        <ActionButton
+          action="resume_operation"
+          allowed={operation.allowed_actions}
+          loading={resume.isPending}
+          onClick={() => resume.mutate({ path })}
+        >
+          Resume
+        </ActionButton>
+      ) : (
+        may("pause_operation") && (
+          <ActionButton
+            action="pause_operation"
+            allowed={operation.allowed_actions}
+            loading={pause.isPending}
+            onClick={() => pause.mutate({ path })}
+          >
+            Pause
+          </ActionButton>
+        )
+      )}
       <ActionButton action="cancel_operation" allowed={operation.allowed_actions} onClick={() => setIsAsking(true)}>
         Cancel operation
       </ActionButton>

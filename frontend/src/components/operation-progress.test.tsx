@@ -45,6 +45,8 @@ function operation(changes: Partial<OperationDetail>): OperationDetail {
     steps_done: 1,
     steps_total: 3,
     cancel_requested: false,
+    pause_requested: false,
+    waits_for: null,
     allowed_actions: [],
     steps: [],
     ...changes,

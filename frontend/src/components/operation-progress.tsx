@@ -9,6 +9,7 @@ import { useNow } from "../hooks/use-now";
 import { Fold } from "../ui/fold";
 import { formatDuration, secondsBetween } from "../util/duration";
 import { isInTrouble, type Stage, toStages } from "../util/progress";
+import { RouteLink } from "./route-link";
 import { stepLook } from "./states";
 
 /** How far an operation is: bar, what is being done now, time used and left, and what stands in its way. */
@@ -26,6 +27,20 @@ export function OperationSummary({ operation }: { operation: Operation }) {
           header={operation.reason.message}
         >
           {operation.reason.hint}
+        </Alert>
+      )}
+      {operation.waits_for && (
+        <Alert type="info" statusIconAriaLabel="Waiting">
+          Waits for{" "}
+          <RouteLink to="/operations/$operationId" params={{ operationId: operation.waits_for.id }}>
+            {operation.waits_for.title}
+          </RouteLink>
+          : {operation.waits_for.reason} It goes on by itself.
+        </Alert>
+      )}
+      {operation.pause_requested && operation.state !== "paused" && (
+        <Alert type="info" statusIconAriaLabel="Pausing">
+          It is paused as soon as what it has begun is finished.
         </Alert>
       )}
       <ProgressBar

@@ -14,9 +14,13 @@ const CLUSTER: Record<ClusterState, [StatusIndicatorProps.Type, string]> = {
 const NODE: Record<NodeState, [StatusIndicatorProps.Type, string]> = {
   pending: ["pending", "Pending"],
   starting: ["in-progress", "Starting"],
+  joining: ["in-progress", "Joining"],
   up: ["success", "Up"],
   down: ["error", "Down"],
+  stopped: ["stopped", "Stopped"],
   unobserved: ["warning", "Not observed"],
+  data_lost: ["error", "Data lost"],
+  leaving: ["in-progress", "Leaving"],
   deleted: ["stopped", "Deleted"],
 };
 
@@ -24,6 +28,7 @@ const OPERATION: Record<OperationState, [StatusIndicatorProps.Type, string]> = {
   pending: ["pending", "Pending"],
   running: ["in-progress", "Running"],
   blocked: ["warning", "Blocked"],
+  paused: ["stopped", "Paused"],
   cancelling: ["in-progress", "Cancelling"],
   succeeded: ["success", "Succeeded"],
   failed: ["error", "Failed"],

@@ -1,4 +1,3 @@
-import AttributeEditor from "@cloudscape-design/components/attribute-editor";
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Checkbox from "@cloudscape-design/components/checkbox";
@@ -12,8 +11,9 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tiles from "@cloudscape-design/components/tiles";
 import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
-import { type Draft, defaultVersion, inProvider, type Tag, usualZones } from "../util/order";
+import { type Draft, defaultVersion, inProvider, usualZones } from "../util/order";
 import { count, formatMib } from "../util/size";
+import { TagsEditor } from "./tags-editor";
 
 interface Props {
   catalog: Catalog;
@@ -193,32 +193,15 @@ export function NameStep({ draft, fields, change }: Props) {
           />
         </FormField>
         <FormField label="Tags" description="Your own labels: team, cost centre." errorText={fields.options} stretch>
-          <AttributeEditor
-            items={draft.tags}
-            addButtonText="Add tag"
-            removeButtonText="Remove"
-            removeButtonAriaLabel={({ key }) => `Remove tag ${key}`}
-            empty="No tags."
-            onAddButtonClick={() => change({ tags: [...draft.tags, { key: "", value: "" }] })}
-            onRemoveButtonClick={({ detail }) =>
-              change({ tags: draft.tags.filter((_, index) => index !== detail.itemIndex) })
-            }
-            definition={(["key", "value"] as const).map((part) => ({
-              label: part === "key" ? "Key" : "Value",
-              control: (tag: Tag, index: number) => (
-                <Input
-                  value={tag[part]}
-                  ariaLabel={part === "key" ? `Key of tag ${index + 1}` : `Value of tag ${index + 1}`}
-                  onChange={({ detail }) =>
-                    change({
-                      tags: draft.tags.map((each, at) => (at === index ? { ...each, [part]: detail.value } : each)),
-                    })
-                  }
-                />
-              ),
-            }))}
-          />
+          <TagsEditor tags={draft.tags} onChange={(tags) => change({ tags })} />
         </FormField>
+        <Checkbox
+          checked={draft.termination_protection}
+          description="While it is on, the cluster cannot be deleted. It can be switched off at any time."
+          onChange={({ detail }) => change({ termination_protection: detail.checked })}
+        >
+          Protect against deletion
+        </Checkbox>
       </SpaceBetween>
     </Container>
   );

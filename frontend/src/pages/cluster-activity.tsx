@@ -1,5 +1,6 @@
 import Box from "@cloudscape-design/components/box";
 import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -11,6 +12,7 @@ import { CursorTable } from "../table/cursor-table";
 import { operationColumns } from "../table/operation-columns";
 import { Fold } from "../ui/fold";
 import { lastCursor } from "../util/search";
+import { ClusterFindings } from "./cluster-findings";
 
 const route = getRouteApi("/console/clusters/$clusterId");
 
@@ -23,27 +25,30 @@ export function ClusterActivity({ cluster }: { cluster: Cluster }) {
     items.some(({ finished_at }) => finished_at === null),
   );
   return (
-    <CursorTable
-      noun="operations"
-      variant="container"
-      page={operations}
-      cursors={after}
-      onCursors={(cursors) => void navigate({ search: { tab: "activity", after: cursors } })}
-      header={<Header variant="h2">Activity</Header>}
-      empty={<Box color="inherit">Nothing was done yet.</Box>}
-      columns={[
-        ...operationColumns(now)
-          .filter(({ id }) => id !== "cluster")
-          .map((column) => ({ ...column, verticalAlign: "top" as const })),
-        {
-          id: "steps",
-          header: "Steps",
-          minWidth: 420,
-          verticalAlign: "top",
-          cell: (operation) => <Steps operation={operation} />,
-        },
-      ]}
-    />
+    <SpaceBetween size="l">
+      <ClusterFindings cluster={cluster} />
+      <CursorTable
+        noun="operations"
+        variant="container"
+        page={operations}
+        cursors={after}
+        onCursors={(cursors) => void navigate({ search: { tab: "activity", after: cursors } })}
+        header={<Header variant="h2">Operations</Header>}
+        empty={<Box color="inherit">Nothing was done yet.</Box>}
+        columns={[
+          ...operationColumns(now)
+            .filter(({ id }) => id !== "cluster")
+            .map((column) => ({ ...column, verticalAlign: "top" as const })),
+          {
+            id: "steps",
+            header: "Steps",
+            minWidth: 420,
+            verticalAlign: "top",
+            cell: (operation) => <Steps operation={operation} />,
+          },
+        ]}
+      />
+    </SpaceBetween>
   );
 }
 

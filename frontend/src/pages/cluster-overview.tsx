@@ -3,15 +3,18 @@ import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table from "@cloudscape-design/components/table";
 import { type Cluster, clusterNodesQuery, type Node, operationQuery, useLiveQuery } from "../api";
 import { Moment } from "../components/moment";
+import { NodeMenu } from "../components/node-menu";
 import { OperationActions } from "../components/operation-actions";
 import { OperationSteps, OperationSummary } from "../components/operation-progress";
 import { QueryView } from "../components/query-view";
 import { RouteLink } from "../components/route-link";
 import { NodeStateBadge } from "../components/states";
 import { Copy } from "../ui/copy";
+import { formatBytes } from "../util/size";
 
 export function ClusterOverview({ cluster }: { cluster: Cluster }) {
   return (
@@ -98,9 +101,16 @@ function Nodes({ cluster }: { cluster: Cluster }) {
         }
         return (
           <SpaceBetween size="l">
-            {cluster.datacenters.flatMap(({ zones }) => zones).map((zone) => (
-              <ZoneNodes key={zone} zone={zone} nodes={items.filter((node) => node.zone === zone)} />
-            ))}
+            {cluster.datacenters
+              .flatMap(({ zones }) => zones)
+              .map((zone) => (
+                <ZoneNodes
+                  key={zone}
+                  cluster={cluster}
+                  zone={zone}
+                  nodes={items.filter((node) => node.zone === zone)}
+                />
+              ))}
           </SpaceBetween>
         );
       }}
@@ -108,7 +118,7 @@ function Nodes({ cluster }: { cluster: Cluster }) {
   );
 }
 
-function ZoneNodes({ zone, nodes }: { zone: string; nodes: Node[] }) {
+function ZoneNodes({ cluster, zone, nodes }: { cluster: Cluster; zone: string; nodes: Node[] }) {
   const up = nodes.filter(({ state }) => state === "up").length;
   return (
     <Table
@@ -127,9 +137,12 @@ function ZoneNodes({ zone, nodes }: { zone: string; nodes: Node[] }) {
         { id: "name", header: "Node", isRowHeader: true, cell: ({ name }) => name },
         { id: "state", header: "State", cell: (node) => <NodeState node={node} /> },
         { id: "address", header: "Address", cell: ({ address }) => address ?? "–" },
-        { id: "tokens", header: "Tokens", cell: ({ tokens_count }) => tokens_count },
+        { id: "type", header: "Machine type", cell: ({ machine_type }) => machine_type },
         { id: "version", header: "Engine", cell: ({ engine_version }) => engine_version || "–" },
+        { id: "data", header: "Data", cell: ({ data_bytes }) => (data_bytes === null ? "–" : formatBytes(data_bytes)) },
+        { id: "disk", header: "Disk used", cell: (node) => <DiskUse node={node} /> },
         { id: "host", header: "Host id", cell: (node) => <HostId node={node} /> },
+        { id: "actions", header: "Actions", cell: (node) => <NodeMenu cluster={cluster} node={node} /> },
       ]}
     />
   );
@@ -152,6 +165,17 @@ function NodeState({ node }: { node: Node }) {
     </>
   );
 }
+
+/** How full the disk is; what must not be overlooked says so. */
+function DiskUse({ node }: { node: Node }) {
+  if (node.disk_total_bytes === null || node.disk_free_bytes === null) return <>–</>;
+  const share = 1 - node.disk_free_bytes / node.disk_total_bytes;
+  const words = `${Math.round(share * 100)} %`;
+  return share < FULL ? words : <StatusIndicator type="warning">{words}</StatusIndicator>;
+}
+
+// From here on the control plane warns as well (docs/healing.md).
+const FULL = 0.7;
 
 function HostId({ node }: { node: Node }) {
   if (!node.host_id) return <>–</>;

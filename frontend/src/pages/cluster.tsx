@@ -3,15 +3,17 @@ import Header from "@cloudscape-design/components/header";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Tabs from "@cloudscape-design/components/tabs";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 import { type Cluster, clusterQuery, useLiveQuery } from "../api";
-import { ActionButton } from "../components/action-button";
+import { ChangeMenu } from "../components/change-menu";
 import { QueryView } from "../components/query-view";
 import { ClusterStateBadge } from "../components/states";
-import { ClusterDeleteModal } from "../forms/cluster-delete";
 import { useTitle } from "../hooks/use-title";
+import type { ClusterTab } from "../util/cluster-tabs";
 import { ClusterActivity } from "./cluster-activity";
 import { ClusterOverview } from "./cluster-overview";
+import { ClusterProtection } from "./cluster-protection";
+import { ClusterSettings } from "./cluster-settings";
 
 const route = getRouteApi("/console/clusters/$clusterId");
 
@@ -32,7 +34,6 @@ export function ClusterPage() {
 function ClusterView({ cluster }: { cluster: Cluster }) {
   const { tab = "overview" } = route.useSearch();
   const navigate = route.useNavigate();
-  const [isDeleting, setIsDeleting] = useState(false);
 
   return (
     <ContentLayout
@@ -40,11 +41,7 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
         <Header
           variant="h1"
           description={<ClusterStateBadge state={cluster.state} />}
-          actions={
-            <ActionButton action="delete_cluster" allowed={cluster.allowed_actions} onClick={() => setIsDeleting(true)}>
-              Delete cluster
-            </ActionButton>
-          }
+          actions={<ChangeMenu cluster={cluster} />}
         >
           {cluster.name}
         </Header>
@@ -53,9 +50,7 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
       <Tabs
         ariaLabel={`Cluster ${cluster.name}`}
         activeTabId={tab}
-        onChange={({ detail }) =>
-          void navigate({ search: { tab: detail.activeTabId as "overview" | "connect" | "activity" }, replace: true })
-        }
+        onChange={({ detail }) => void navigate({ search: { tab: detail.activeTabId as ClusterTab }, replace: true })}
         tabs={[
           { id: "overview", label: "Overview", content: <ClusterOverview cluster={cluster} /> },
           {
@@ -67,10 +62,11 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
               </Suspense>
             ),
           },
+          { id: "settings", label: "Engine settings", content: <ClusterSettings cluster={cluster} /> },
+          { id: "protection", label: "Protection", content: <ClusterProtection cluster={cluster} /> },
           { id: "activity", label: "Activity", content: <ClusterActivity cluster={cluster} /> },
         ]}
       />
-      {isDeleting && <ClusterDeleteModal cluster={cluster} onDismiss={() => setIsDeleting(false)} />}
     </ContentLayout>
   );
 }

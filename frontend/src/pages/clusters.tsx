@@ -96,8 +96,12 @@ function columns(now: number): TableProps.ColumnDefinition<Cluster>[] {
     },
     { id: "state", header: "State", cell: (cluster) => <State cluster={cluster} /> },
     { id: "engine", header: "Engine", cell: ({ engine, engine_version }) => `${engine} ${engine_version}` },
-    { id: "region", header: "Region", cell: ({ provider, region }) => `${provider} / ${region}` },
-    { id: "zones", header: "Zones", cell: ({ zones }) => zones.join(", ") },
+    {
+      id: "region",
+      header: "Region",
+      cell: ({ provider, datacenters }) => `${provider} / ${datacenters.map(({ region }) => region).join(", ")}`,
+    },
+    { id: "zones", header: "Zones", cell: ({ datacenters }) => datacenters.flatMap(({ zones }) => zones).join(", ") },
     { id: "nodes", header: "Nodes up", cell: ({ nodes_up, nodes_total }) => `${nodes_up} of ${nodes_total}` },
     { id: "age", header: "Age", cell: ({ created_at }) => <Moment at={created_at} now={now} /> },
   ];

@@ -7,9 +7,10 @@ const catalog: Catalog = {
     {
       name: "cassandra",
       title: "Apache Cassandra",
+      settings: [],
       versions: [
-        { version: "5.0.6", is_default: false },
-        { version: "5.0.5", is_default: true },
+        { version: "5.0.6", is_default: false, upgrades_from: ["5.0.5"] },
+        { version: "5.0.5", is_default: true, upgrades_from: [] },
       ],
     },
   ],

@@ -8,7 +8,7 @@ export interface Tag {
   value: string;
 }
 
-export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_version">> {
+export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_version" | "healing">> {
   engine_version: string;
   tags: Tag[];
 }
@@ -18,7 +18,7 @@ export const STEP_FIELDS: readonly (readonly string[])[] = [
   ["engine", "engine_version"],
   ["provider", "region", "zones"],
   ["machine_type", "nodes_per_zone"],
-  ["name", "options"],
+  ["name", "options", "termination_protection"],
   [],
 ];
 
@@ -35,6 +35,7 @@ export function firstDraft(catalog: Catalog): Draft {
     engine_version: defaultVersion(catalog, engine?.name ?? ""),
     ...inProvider(catalog, catalog.providers[0]?.id ?? ""),
     nodes_per_zone: 1,
+    termination_protection: false,
     tags: [],
   };
 }

@@ -1,0 +1,97 @@
+import ButtonDropdown from "@cloudscape-design/components/button-dropdown";
+import { useState } from "react";
+import type { Cluster, ClusterChange } from "../api";
+import { ChangeModal } from "../forms/change-modal";
+import { ClusterAddDatacenterModal } from "../forms/cluster-add-datacenter";
+import { ClusterDeleteModal } from "../forms/cluster-delete";
+import { ClusterMachineTypeModal } from "../forms/cluster-machine-type";
+import { ClusterScaleModal } from "../forms/cluster-scale";
+import { ClusterUpgradeModal } from "../forms/cluster-upgrade";
+
+/** Everything that can be done to a cluster. The plan in each dialog says what would happen, or why it cannot. */
+export function ChangeMenu({ cluster }: { cluster: Cluster }) {
+  const [open, setOpen] = useState<string | null>(null);
+  const change = reasonAgainst(cluster, "change_cluster");
+  const remove = reasonAgainst(cluster, "delete_cluster");
+  const item = (id: string, text: string) => ({
+    id,
+    text,
+    disabled: change !== undefined,
+    disabledReason: change,
+  });
+  const second = cluster.datacenters.slice(1);
+  return (
+    <>
+      <ButtonDropdown
+        expandToViewport
+        items={[
+          item("scale", "Scale …"),
+          item("machine_type", "Change machine type …"),
+          item("upgrade", "Upgrade …"),
+          item("rolling_restart", "Rolling restart …"),
+          item("rotate_certificates", "Rotate certificates …"),
+          item("add_datacenter", "Add data centre …"),
+          ...second.map(({ name }) => item(`remove_datacenter ${name}`, `Remove data centre ${name} …`)),
+          { id: "delete", text: "Delete cluster …", disabled: remove !== undefined, disabledReason: remove },
+        ]}
+        onItemClick={({ detail }) => setOpen(detail.id)}
+      >
+        Change
+      </ButtonDropdown>
+      {open !== null && <OpenChange cluster={cluster} what={open} onDismiss={() => setOpen(null)} />}
+    </>
+  );
+}
+
+function OpenChange({ cluster, what, onDismiss }: { cluster: Cluster; what: string; onDismiss: () => void }) {
+  const props = { cluster, onDismiss };
+  const [kind, name = ""] = what.split(" ");
+  switch (kind) {
+    case "scale":
+      return <ClusterScaleModal {...props} />;
+    case "machine_type":
+      return <ClusterMachineTypeModal {...props} />;
+    case "upgrade":
+      return <ClusterUpgradeModal {...props} />;
+    case "add_datacenter":
+      return <ClusterAddDatacenterModal {...props} />;
+    case "delete":
+      return <ClusterDeleteModal {...props} />;
+    case "rolling_restart":
+      return (
+        <ChangeModal
+          {...props}
+          title={`Restart all nodes of ${cluster.name}`}
+          confirm="Restart"
+          change={ROLLING_RESTART}
+        />
+      );
+    case "rotate_certificates":
+      return (
+        <ChangeModal
+          {...props}
+          title={`Rotate the certificates of ${cluster.name}`}
+          confirm="Rotate"
+          change={ROTATE_CERTIFICATES}
+        />
+      );
+    case "remove_datacenter":
+      return (
+        <ChangeModal
+          {...props}
+          title={`Remove the data centre ${name}`}
+          confirm="Remove data centre"
+          change={{ kind: "remove_datacenter", datacenter: name }}
+        />
+      );
+  }
+  return null;
+}
+
+const ROLLING_RESTART: ClusterChange = { kind: "rolling_restart" };
+const ROTATE_CERTIFICATES: ClusterChange = { kind: "rotate_certificates" };
+
+function reasonAgainst(cluster: Cluster, action: string): string | undefined {
+  const rule = cluster.allowed_actions.find((each) => each.action === action);
+  return rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now.");
+}

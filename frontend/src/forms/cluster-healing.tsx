@@ -1,0 +1,116 @@
+import Container from "@cloudscape-design/components/container";
+import FormField from "@cloudscape-design/components/form-field";
+import Header from "@cloudscape-design/components/header";
+import Input from "@cloudscape-design/components/input";
+import RadioGroup from "@cloudscape-design/components/radio-group";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Toggle from "@cloudscape-design/components/toggle";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { type Cluster, refresh, toApiError, updateClusterMutation } from "../api";
+import { ActionButton } from "../components/action-button";
+import { ErrorBox } from "../components/error-box";
+import { toast } from "../hooks/use-toasts";
+
+/** Termination protection, and what happens by itself when a node is broken. */
+export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
+  const [mode, setMode] = useState(cluster.healing.mode);
+  const [grace, setGrace] = useState(String(cluster.healing.grace_seconds));
+  const [perDay, setPerDay] = useState(String(cluster.healing.replacements_per_day));
+  const update = useMutation({
+    ...updateClusterMutation(),
+    onSuccess: () => {
+      toast({ type: "success", content: "Saved." });
+      return refresh();
+    },
+  });
+  const path = { cluster_id: cluster.id };
+  const error = update.isError ? toApiError(update.error, undefined) : undefined;
+  const isProtected = cluster.termination_protection;
+  return (
+    <SpaceBetween size="l">
+      {error && <ErrorBox error={error} />}
+      <Container header={<Header variant="h2">Termination protection</Header>}>
+        <Toggle
+          checked={isProtected}
+          disabled={update.isPending || !mayUpdate(cluster)}
+          description="While it is on, the cluster cannot be deleted: not here, not over the API, not with Terraform."
+          onChange={({ detail }) => update.mutate({ path, body: { termination_protection: detail.checked } })}
+        >
+          Protect this cluster against deletion
+        </Toggle>
+      </Container>
+      <Container
+        header={
+          <Header
+            variant="h2"
+            description="The control plane sees dead processes, dead machines and lost disks."
+            actions={
+              <ActionButton
+                action="update_cluster"
+                allowed={cluster.allowed_actions}
+                loading={update.isPending}
+                onClick={() =>
+                  update.mutate({
+                    path,
+                    body: {
+                      healing: { mode, grace_seconds: Number(grace), replacements_per_day: Number(perDay) },
+                    },
+                  })
+                }
+              >
+                Save
+              </ActionButton>
+            }
+          >
+            Self-healing
+          </Header>
+        }
+      >
+        <SpaceBetween size="m">
+          <RadioGroup
+            ariaLabel="Self-healing"
+            value={mode}
+            items={[
+              {
+                value: "act",
+                label: "Mend it",
+                description:
+                  "Processes are restarted and dead machines replaced, one at a time, never at the cost of QUORUM.",
+              },
+              {
+                value: "tell",
+                label: "Tell me only",
+                description: "What was found is listed under Activity; nothing is done.",
+              },
+            ]}
+            onChange={({ detail }) => setMode(detail.value as typeof mode)}
+          />
+          <FormField
+            label="Grace time in seconds"
+            description="How long a machine must be dead before its node is replaced."
+            errorText={error?.fields["healing.grace_seconds"]}
+          >
+            <Input type="number" inputMode="numeric" value={grace} onChange={({ detail }) => setGrace(detail.value)} />
+          </FormField>
+          <FormField
+            label="Replacements per day"
+            description="At most so many nodes are replaced by themselves in 24 hours."
+            errorText={error?.fields["healing.replacements_per_day"]}
+          >
+            <Input
+              type="number"
+              inputMode="numeric"
+              value={perDay}
+              onChange={({ detail }) => setPerDay(detail.value)}
+            />
+          </FormField>
+        </SpaceBetween>
+      </Container>
+    </SpaceBetween>
+  );
+}
+
+function mayUpdate(cluster: Cluster): boolean {
+  return cluster.allowed_actions.some(({ action, allowed }) => action === "update_cluster" && allowed);
+}

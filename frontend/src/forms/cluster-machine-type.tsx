@@ -1,0 +1,49 @@
+import FormField from "@cloudscape-design/components/form-field";
+import Select from "@cloudscape-design/components/select";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { type Cluster, catalogQuery } from "../api";
+import { formatMib } from "../util/size";
+import { ChangeModal } from "./change-modal";
+import { DatacenterField } from "./datacenter-field";
+
+/** Every node moves to a machine of another type; none leaves before its successor has all its data. */
+export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss: () => void }) {
+  const catalog = useQuery(catalogQuery());
+  const [name, setName] = useState(cluster.datacenters[0]?.name ?? "");
+  const [type, setType] = useState("");
+  const now = cluster.datacenters.find((each) => each.name === name)?.machine_type;
+  const options = (catalog.data?.providers.find(({ id }) => id === cluster.provider)?.machine_types ?? [])
+    .filter((each) => each.name !== now)
+    .map((each) => ({
+      value: each.name,
+      label: each.name,
+      description: `${each.description} · ${formatMib(each.memory_mib)} memory`,
+    }));
+  return (
+    <ChangeModal
+      cluster={cluster}
+      title={`Change the machine type of ${cluster.name}`}
+      confirm="Change machine type"
+      change={
+        type === ""
+          ? null
+          : { kind: "machine_type", machine_type: type, datacenter: cluster.datacenters.length > 1 ? name : null }
+      }
+      missing="Choose a machine type."
+      onDismiss={onDismiss}
+    >
+      <DatacenterField cluster={cluster} value={name} onChange={setName} />
+      <FormField label="Machine type" description={`Now ${now}.`}>
+        <Select
+          selectedOption={options.find(({ value }) => value === type) ?? null}
+          options={options}
+          statusType={catalog.isPending ? "loading" : "finished"}
+          placeholder="Choose a machine type"
+          empty="There is no other machine type."
+          onChange={({ detail }) => setType(detail.selectedOption.value ?? "")}
+        />
+      </FormField>
+    </ChangeModal>
+  );
+}
