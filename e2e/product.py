@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -19,7 +21,11 @@ _POLL_SECONDS = 0.1
 
 @contextmanager
 def product(run: Path) -> Iterator[httpx.Client]:
-    """The whole product in a run folder of its own, and a client that speaks as its owner."""
+    """The whole product in a run folder of its own, and a client that speaks as its owner.
+
+    It is taken away again in any case, also when this process is told to end.
+    """
+    signal.signal(signal.SIGTERM, _end)
     environment = _environment(run)
     launcher = [sys.executable, "-m", "infra.local.launcher"]
     subprocess.run([*launcher, "start"], env=environment, check=True)
@@ -35,6 +41,10 @@ def product(run: Path) -> Iterator[httpx.Client]:
             yield api
     finally:
         subprocess.run([*launcher, "clean"], env=environment, check=True)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _environment(run: Path) -> dict[str, str]:

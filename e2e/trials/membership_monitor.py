@@ -50,6 +50,7 @@ _MEMBERSHIP_OPERATIONS = frozenset(
 )
 
 _ROUND_SECONDS = 0.3
+_FIRST_SECONDS = 60.0
 _VIEW_SECONDS = 4.0
 _CONNECT_SECONDS = 0.5
 
@@ -351,6 +352,14 @@ class Monitor:
     def start(self) -> None:
         self._thread.start()
 
+    def wait_for_agreement(self) -> None:
+        """Return when it has seen all nodes agree for the first time. TimeoutError."""
+        give_up_at = time.monotonic() + _FIRST_SECONDS
+        while not self.judge.agreements:
+            if time.monotonic() > give_up_at or self._broken is not None:
+                raise TimeoutError(f"the monitor has not seen all nodes agree: {self._broken or 'it goes on looking'}")
+            time.sleep(_ROUND_SECONDS)
+
     def end(self) -> None:
         self._ending.set()
         self._thread.join(30)
@@ -369,10 +378,14 @@ class Monitor:
 
 @contextmanager
 def watching(api: httpx.Client, run: Path, cluster: str, connecting: Connecting) -> Iterator[Monitor]:
-    """Watches the cluster `cluster` of the product in the run folder `run` until the block ends."""
+    """Watches the cluster `cluster` of the product in the run folder `run` until the block ends.
+
+    The block begins when all nodes were seen to agree.
+    """
     monitor = Monitor(api, run, cluster, connecting)
     monitor.start()
     try:
+        monitor.wait_for_agreement()
         yield monitor
     finally:
         monitor.end()
