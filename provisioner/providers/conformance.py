@@ -43,6 +43,7 @@ class World:
     leftovers: Callable[[], list[str]]
     region: str
     zones: tuple[str, str, str]
+    other_region: str
     machine_type: str
     memory_mib: int
     engine: str
@@ -172,6 +173,11 @@ class ProviderConformance:
         assert not provider.delete_network(region=world.region, name=NETWORK)
         assert self.deleted(world, spec.name)
         assert provider.delete_network(region=world.region, name=NETWORK)
+
+    def test_it_lists_a_region_by_itself(self, world: World, provider: Provider) -> None:
+        provider.ensure_machine(self.spec(world))
+        assert provider.list_machines(region=world.other_region) == []
+        assert provider.list_networks(region=world.other_region) == []
 
     # Making machines.
 

@@ -53,11 +53,18 @@ class FakeSettings:
     seed: int = 0
     region: str = "fake-1"
     zones: tuple[str, ...] = ("fake-1a", "fake-1b", "fake-1c")
+    second_region: str = "fake-2"
+    second_zones: tuple[str, ...] = ("fake-2a", "fake-2b", "fake-2c")
     machine_type_prefix: str = "fake."
     boot_seconds: float = 0.0
     delete_seconds: float = 0.0
     memory_budget_mib: int | None = None
     clock: Callable[[], float] = field(default=time.time, compare=False)
+
+    @property
+    def regions(self) -> dict[str, tuple[str, ...]]:
+        """Zones by region."""
+        return {self.region: self.zones, self.second_region: self.second_zones}
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ class FakeProvider:
     def ensure_network(self, spec: NetworkSpec) -> Network:
         self._check_region(spec.region)
         for zone in spec.zones:
-            self._check_zone(zone)
+            self._check_zone(spec.region, zone)
         network = Network(name=spec.name, region=spec.region, zones=spec.zones, tags=dict(spec.tags))
         with self._call("ensure_network", spec.name) as call:
             existing = _network(call.database, spec.name)
@@ -166,7 +173,7 @@ class FakeProvider:
         self._check_region(region)
         with self._call("list_networks", region) as call:
             rows = call.database.execute("SELECT document FROM network ORDER BY name").fetchall()
-        return [_network_of(document) for (document,) in rows]
+        return [network for (document,) in rows if (network := _network_of(document)).region == region]
 
     def ensure_machine(self, spec: MachineSpec) -> Machine:
         self._check(spec)
@@ -204,7 +211,8 @@ class FakeProvider:
         self._check_region(region)
         with self._call("list_machines", region):
             pass
-        return self._machines(unseen_too=False)
+        zones = self._settings.regions[region]
+        return [machine for machine in self._machines(unseen_too=False) if machine.zone in zones]
 
     def delete_machine(self, *, region: str, name: str) -> bool:
         self._check_region(region)
@@ -262,7 +270,8 @@ class FakeProvider:
     def _machine(self, row: sqlite3.Row) -> Machine:
         spec = json.loads(row["spec"])
         third, fourth = divmod(row["number"], 254)
-        address = f"10.{self._settings.zones.index(spec['zone']) + 1}.{third % 256}.{fourth + 1}"
+        zones = [zone for zones in self._settings.regions.values() for zone in zones]
+        address = f"10.{zones.index(spec['zone']) + 1}.{third % 256}.{fourth + 1}"
         state = MachineState.STARTING if row["ready_at"] > self._settings.clock() else MachineState.RUNNING
         return Machine(
             id=f"fake-{row['number']}",
@@ -275,16 +284,17 @@ class FakeProvider:
         )
 
     def _check_region(self, region: str) -> None:
-        if region != self._settings.region:
-            raise InvalidRequest(f"Unknown region {region!r}: this provider has {self._settings.region!r} only.")
+        if region not in self._settings.regions:
+            raise InvalidRequest(f"Unknown region {region!r}: there are {', '.join(self._settings.regions)}.")
 
-    def _check_zone(self, zone: str) -> None:
-        if zone not in self._settings.zones:
-            raise InvalidRequest(f"Unknown zone {zone!r}: there are {', '.join(self._settings.zones)}.")
+    def _check_zone(self, region: str, zone: str) -> None:
+        zones = self._settings.regions[region]
+        if zone not in zones:
+            raise InvalidRequest(f"Unknown zone {zone!r} in {region}: there are {', '.join(zones)}.")
 
     def _check(self, spec: MachineSpec) -> None:
         self._check_region(spec.region)
-        self._check_zone(spec.zone)
+        self._check_zone(spec.region, spec.zone)
         if not spec.machine_type.startswith(self._settings.machine_type_prefix):
             raise InvalidRequest(f"Unknown machine type {spec.machine_type!r}.")
         if spec.image.endswith(f"-{UNKNOWN_VERSION}"):

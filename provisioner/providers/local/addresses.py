@@ -1,4 +1,4 @@
-"""Region, zones and loopback addresses of the local provider.
+"""Regions, zones and loopback addresses of the local provider.
 
 A zone is one /16 of 127/8, so a node's zone can be read off its address. Where in the /16 a machine starts to look is
 derived from the state folder and its name: two checkouts on one computer rarely meet, and where they do the ports tell.
@@ -12,9 +12,13 @@ from pathlib import Path
 
 from provisioner.providers.base import OutOfCapacity
 
-REGION = "local-1"
+REGIONS = {
+    "local-1": ("local-1a", "local-1b", "local-1c"),
+    "local-2": ("local-2a", "local-2b", "local-2c"),
+}
+"""Zones by region. Both are the computer at hand: a second one is for trying out clusters of two data centres."""
 
-SECOND_OCTET = {"local-1a": 1, "local-1b": 2, "local-1c": 3}
+SECOND_OCTET = {zone: 1 + number for number, zone in enumerate(zone for zones in REGIONS.values() for zone in zones)}
 """Zone → the x of its 127.x/16."""
 
 AGENT_PORT = 7443

@@ -15,7 +15,7 @@ from provisioner.providers.base import (
     NotFound,
 )
 from provisioner.providers.local import memory
-from provisioner.providers.local.addresses import REGION, SECOND_OCTET
+from provisioner.providers.local.addresses import REGIONS
 from provisioner.providers.local.folders import StateFolder, checked_name, read_network, write_json
 from provisioner.providers.local.images import ImageCache
 from provisioner.providers.local.machines import LocalMachines
@@ -48,7 +48,7 @@ class LocalProvider:
     def ensure_network(self, spec: NetworkSpec) -> Network:
         _check_region(spec.region)
         for zone in spec.zones:
-            _check_zone(zone)
+            _check_zone(spec.region, zone)
         path = self._state.network(spec.name)
         wanted = Network(name=spec.name, region=spec.region, zones=spec.zones, tags=dict(spec.tags))
         existing = read_network(path)
@@ -68,7 +68,8 @@ class LocalProvider:
     def list_networks(self, *, region: str) -> list[Network]:
         _check_region(region)
         paths = sorted(self._state.networks.glob("[!.]*.json"))
-        return [network for path in paths if (network := read_network(path)) is not None]
+        networks = [network for path in paths if (network := read_network(path)) is not None]
+        return [network for network in networks if network.region == region]
 
     def ensure_machine(self, spec: MachineSpec) -> Machine:
         user_data = self._user_data(spec)
@@ -80,7 +81,7 @@ class LocalProvider:
 
     def list_machines(self, *, region: str) -> list[Machine]:
         _check_region(region)
-        return self._machines.list()
+        return [machine for machine in self._machines.list() if machine.zone in REGIONS[region]]
 
     def delete_machine(self, *, region: str, name: str) -> bool:
         _check_region(region)
@@ -105,7 +106,7 @@ class LocalProvider:
     def _user_data(self, spec: MachineSpec) -> dict[str, Any]:
         """What a cloud's metadata service would give this machine, but for its address. Checks the spec on the way."""
         _check_region(spec.region)
-        _check_zone(spec.zone)
+        _check_zone(spec.region, spec.zone)
         checked_name(spec.name)
         if not spec.machine_type.startswith(MACHINE_TYPE_PREFIX):
             raise InvalidRequest(
@@ -126,10 +127,10 @@ class LocalProvider:
 
 
 def _check_region(region: str) -> None:
-    if region != REGION:
-        raise InvalidRequest(f"Unknown region {region!r}: this provider has {REGION!r} only.")
+    if region not in REGIONS:
+        raise InvalidRequest(f"Unknown region {region!r}: there are {', '.join(REGIONS)}.")
 
 
-def _check_zone(zone: str) -> None:
-    if zone not in SECOND_OCTET:
-        raise InvalidRequest(f"Unknown zone {zone!r}: there are {', '.join(SECOND_OCTET)}.")
+def _check_zone(region: str, zone: str) -> None:
+    if zone not in REGIONS[region]:
+        raise InvalidRequest(f"Unknown zone {zone!r} in {region}: there are {', '.join(REGIONS[region])}.")

@@ -68,6 +68,7 @@ def world(settings: LocalSettings) -> Iterator[World]:
         leftovers=lambda: local_leftovers(settings),
         region="local-1",
         zones=("local-1a", "local-1b", "local-1c"),
+        other_region="local-2",
         machine_type="local.small",
         memory_mib=64,
         engine="cassandra",

@@ -49,6 +49,7 @@ class TestConformance(ProviderConformance):
             leftovers=FakeProvider(settings).inventory,
             region=settings.region,
             zones=("fake-1a", "fake-1b", "fake-1c"),
+            other_region=settings.second_region,
             machine_type="fake.small",
             memory_mib=512,
             engine="cassandra",
