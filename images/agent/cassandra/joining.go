@@ -27,12 +27,13 @@ const (
 	// heldSetupDelay puts off the engine's look for a first role. A held node asks before it may know the ring's schema, and
 	// must not find "no roles" for that reason.
 	heldSetupDelay = time.Minute
-	// holdWithin is how long after its start a held node may take to see the ring; less than heldSetupDelay.
+	// holdWithin is how long a held node may take to see the ring; less than heldSetupDelay, so that it never looks for a
+	// first role before it has seen the ring.
 	holdWithin = 45 * time.Second
 	// strangerAfter is how long a held node looks at a ring with another member than it was told of before it gives up:
 	// that does not pass by itself.
 	strangerAfter = 3 * time.Second
-	lookWhileHeld = 100 * time.Millisecond
+	lookWhileHeld = 150 * time.Millisecond
 	lookAtStreams = 300 * time.Millisecond
 )
 
@@ -232,6 +233,11 @@ type joiner struct {
 	report agent.Report
 	// waiting: it has not begun to fetch.
 	waiting bool
+	// looked is the engine's process that was seen, unready whether it was so before it was ready to join; the hold counts from
+	// heldSince. let is the process that was told to join.
+	looked, let process.ID
+	unready     bool
+	heldSince   time.Time
 	// strangerSince is when the ring that cannot be joined was first seen.
 	strangerSince time.Time
 	streams       streamWatch
@@ -265,7 +271,7 @@ func (j *joiner) step(ctx context.Context) (done bool, err error) {
 	missing := view.missing(j.config.Address, members, first.ReplaceAddress)
 	switch view.Mode {
 	case "STARTING":
-		if start == held && view.Initialized {
+		if start == held && condition.Process != j.let {
 			return false, j.hold(ctx, condition.Process, view, missing, members)
 		}
 	case "JOINING":
@@ -295,16 +301,28 @@ func (j *joiner) step(ctx context.Context) (done bool, err error) {
 // hold lets a held node join when it sees what it must.
 func (j *joiner) hold(ctx context.Context, id process.ID, view ringView, missing string, members []string) error {
 	e := j.engine
-	j.report(0.15, "Waiting until the node sees the ring: "+missing)
-	started, err := process.StartedAt(id)
-	if err != nil {
+	if j.looked != id {
+		j.looked, j.unready, j.heldSince, j.strangerSince = id, false, time.Time{}, time.Time{}
+	}
+	if !view.Initialized {
+		j.unready = true
 		return nil
+	}
+	if j.heldSince.IsZero() {
+		j.heldSince = time.Now()
+		started, err := process.StartedAt(id)
+		if !j.unready && (err != nil || time.Since(started) > holdWithin) {
+			// Held since nobody knows when, under an earlier agent. Another start costs seconds and leaves no question.
+			e.log.Info("starting a held engine anew: it was held for too long")
+			return signalled(id)
+		}
 	}
 	if missing == "" {
 		// From here on an end of the engine leaves a half, and no other start may hold it.
 		if err := e.setJoiningStage(stageBegun); err != nil {
 			return err
 		}
+		j.let = id
 		j.report(0.2, "Joining")
 		e.log.Info("the node sees the ring and joins", "members", len(members), "schema", view.Schema)
 		// It takes as long as the data needs, and goes on by itself: what comes of it is seen in the engine's mode.
@@ -312,19 +330,28 @@ func (j *joiner) hold(ctx context.Context, id process.ID, view ringView, missing
 			err := e.management.Do(context.WithoutCancel(ctx), jolokia.Exec(storageService, "joinRing"), nil)
 			if refusal := jolokia.Refusal(err); refusal != nil {
 				e.log.Error("the engine did not join", "error", refusal)
-				_ = process.Signal(id, syscall.SIGKILL)
+				_ = signalled(id)
 			}
 		}()
 		return nil
 	}
+	j.report(0.15, "Waiting until the node sees the ring: "+missing)
 	if view.stranger(j.config.Address, members, "") == "" {
 		j.strangerSince = time.Time{}
 	} else if j.strangerSince.IsZero() {
 		j.strangerSince = time.Now()
 	}
 	strange := !j.strangerSince.IsZero() && time.Since(j.strangerSince) > strangerAfter
-	if strange || time.Since(started) > holdWithin {
+	if strange || time.Since(j.heldSince) > holdWithin {
 		return e.giveUp(ctx, "join-refused", "The node was not let into the ring: "+missing)
+	}
+	return nil
+}
+
+// signalled ends the engine at once; the supervisor starts it anew.
+func signalled(id process.ID) error {
+	if err := process.Signal(id, syscall.SIGKILL); err != nil && !errors.Is(err, process.ErrGone) {
+		return err
 	}
 	return nil
 }
@@ -338,9 +365,7 @@ func (j *joiner) watch(id process.ID, view ringView, missing string) error {
 	case view.BootstrapMode:
 		j.engine.log.Warn("killed the engine before it fetched by a wrong view of the ring", "missing", missing)
 		j.report(0.1, "Starting again with longer waits: "+missing)
-		if err := process.Signal(id, syscall.SIGKILL); err != nil && !errors.Is(err, process.ErrGone) {
-			return err
-		}
+		return signalled(id)
 	default:
 		j.report(0.15, "Waiting until the node sees the ring: "+missing)
 	}

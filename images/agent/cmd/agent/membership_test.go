@@ -96,12 +96,12 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 			t.Errorf("%+v", reading)
 		}
 	})
-	dead := ring[2]
+	dead, outer := ring[2], t
 	t.Run("a dead node is replaced", func(t *testing.T) {
 		dead.killAgent()
 		_ = syscall.Kill(dead.engineOnDisk(), syscall.SIGKILL)
 		began := time.Now()
-		instead := newNode(t, plane, machine{id: "node_4", rack: dead.rack, folder: dead.folder + "-instead", binary: dead.binary, cache: dead.cache})
+		instead := newNode(outer, plane, machine{id: "node_4", rack: dead.rack, folder: dead.folder + "-instead", binary: dead.binary, cache: dead.cache})
 		instead.startAgent()
 		instead.reachable()
 		living := slices.DeleteFunc(slices.Clone(ring), func(n *node) bool { return n == dead })

@@ -20,6 +20,8 @@ func apiSchema() map[string]any {
 		agent.CertificateRequest{}, agent.NewCertificate{}, agent.NewEngineCertificate{}, agent.ErrorBody{}, enrol.Request{}, identity.Issued{},
 		cassandra.Config{}, cassandra.InstallParameters{}, cassandra.Installed{}, cassandra.Started{},
 		cassandra.SecureParameters{}, cassandra.RotateParameters{}, cassandra.ProveParameters{}, cassandra.Proof{},
+		cassandra.RemoveNodeParameters{}, cassandra.RebuildParameters{}, cassandra.StreamLimitParameters{}, cassandra.Streamed{},
+		cassandra.DataDescription{}, cassandra.CanaryReading{}, cassandra.Inspection{},
 		cassandra.Roles{}, cassandra.RoleChange{}, cassandra.GrantParameters{}, cassandra.AllowlistParameters{},
 		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, cassandra.AppliedSettings{}, cassandra.TLSReloaded{},
 	} {
