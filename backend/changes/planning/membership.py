@@ -21,7 +21,7 @@ from backend.clusters.states import NodeState
 # How fast a joining node takes data over, for the expected time: 487 MB in 14.7 s (docs/engine-start.md).
 _STREAMED_BYTES_PER_SECOND = 33_000_000
 # Part of its disk that a node may fill. The rest is for compactions, which write anew before they delete.
-_MOST_DISK_USED = 0.7
+_MOST_DISK_USED = 0.8
 
 _JOINING = "Reads and writes go on: a new node serves only when it has all its data."
 _STREAMING = "The nodes stream data to each other meanwhile, so latency may rise."
@@ -135,9 +135,10 @@ def _check_data_fits(facts: Facts, datacenter: Datacenter, wanted: int, leaving:
         disks = [node.disk_total_bytes for node in rack if node not in leaving and node.disk_total_bytes]
         held = _data(rack) // wanted
         if disks and held > min(disks) * _MOST_DISK_USED:
+            who = "the only node that stays" if wanted == 1 else f"each of the {wanted} nodes that stay"
             raise Refused(
                 "data_does_not_fit",
-                f"In {zone} each of {count(wanted, 'node')} would hold {_gb(held)}; its disk has {_gb(min(disks))}, of "
+                f"In {zone} {who} would hold {_gb(held)}; its disk has {_gb(min(disks))}, of "
                 f"which at most {_MOST_DISK_USED:.0%} may be filled.",
                 hint="Keep more nodes, or change to a machine type with larger disks first.",
                 field="nodes_per_zone",
@@ -236,8 +237,10 @@ def _about_dead(old: Node, left: int, replicas: int) -> Iterable[str]:
 def _goes_on(left: int, replicas: int) -> str:
     needed = quorum.needed(replicas)
     if left >= needed:
-        return f"Reads and writes at QUORUM go on: {left} of {replicas} replicas are up, {needed} are needed."
-    return f"Reads and writes at QUORUM fail for some rows: {left} of {replicas} replicas are up, {needed} are needed."
+        return f"Reads and writes at QUORUM go on: {left} of {replicas} replicas are up, QUORUM needs {needed}."
+    return (
+        f"Reads and writes at QUORUM fail for some rows: {left} of {replicas} replicas are up, QUORUM needs {needed}."
+    )
 
 
 def change_machine_type(facts: Facts, change: ChangeMachineType) -> Proposal:

@@ -218,8 +218,10 @@ def _without(facts: Facts, node: Node) -> str:
     down = [place_of(other) for other in checks.not_up(facts)]
     left, needed = quorum.left_without(place_of(node), replicas=replicas, down=down), quorum.needed(replicas)
     if left >= needed:
-        return f"Reads and writes at QUORUM go on: {left} of {replicas} replicas stay up, {needed} are needed."
-    return f"Reads and writes at QUORUM of some rows wait: {left} of {replicas} replicas stay up, {needed} are needed."
+        return f"Reads and writes at QUORUM go on: {left} of {replicas} replicas stay up, QUORUM needs {needed}."
+    return (
+        f"Reads and writes at QUORUM of some rows wait: {left} of {replicas} replicas stay up, QUORUM needs {needed}."
+    )
 
 
 def _interrupted(facts: Facts, nodes: Sequence[Node]) -> tuple[str, ...]:
