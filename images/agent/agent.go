@@ -154,8 +154,9 @@ type Status struct {
 // MachineStatus is what the engine has of its machine.
 type MachineStatus struct {
 	// LocalDataLost: the engine has served before and its data folder is blank now. It is not started.
-	LocalDataLost bool       `json:"local_data_lost"`
-	Disk          DiskStatus `json:"disk"`
+	LocalDataLost bool `json:"local_data_lost"`
+	// Disk is null when the machine does not tell.
+	Disk *DiskStatus `json:"disk"`
 	// EngineCertificateExpiresAt is null until there is one.
 	EngineCertificateExpiresAt *time.Time `json:"engine_certificate_expires_at"`
 }
@@ -199,7 +200,7 @@ type RingStatus struct {
 	Rack          string  `json:"rack"`
 	SchemaVersion string  `json:"schema_version"`
 	Tokens        []int64 `json:"tokens"`
-	TokensDigest  string  `json:"tokens_digest"`
+	TokensDigest  string  `json:"tokens_digest,omitempty"`
 	Peers         []Peer  `json:"peers"`
 }
 
@@ -226,8 +227,8 @@ type Peer struct {
 	SchemaVersion string `json:"schema_version"`
 	Up            bool   `json:"up"`
 	// Status is what gossip says of it: NORMAL, JOINING, LEAVING, LEFT, MOVING, REMOVING, SHUTDOWN; empty when it says nothing.
-	Status       string `json:"status"`
-	TokensDigest string `json:"tokens_digest"`
+	Status       string `json:"status,omitempty"`
+	TokensDigest string `json:"tokens_digest,omitempty"`
 }
 
 // Certificate is the answer of GET /v1/certificate.

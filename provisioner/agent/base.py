@@ -63,6 +63,7 @@ class RingStatus:
     schema_version: str
     tokens: tuple[int, ...]
     peers: tuple[Peer, ...]
+    tokens_digest: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

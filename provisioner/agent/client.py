@@ -22,6 +22,7 @@ from provisioner.agent.base import (
     AgentNotTrusted,
     AgentRefused,
     AgentUnreachable,
+    Disk,
     EngineCertificate,
     Job,
     Peer,
@@ -135,6 +136,13 @@ class HttpAgentClient:
             restarts=answer.engine.restarts,
             last_error=answer.engine.last_error,
             ring=None if answer.ring is None else _ring(answer.ring),
+            mode=answer.engine.mode,
+            time=answer.time,
+            local_data_lost=answer.local_data_lost,
+            disk=None if answer.disk is None else Disk(**answer.disk.model_dump()),
+            config_revision=answer.engine.config_revision,
+            running_revision=answer.engine.running_revision,
+            engine_certificate_expires_at=answer.engine_certificate_expires_at,
         )
 
     def put_config(self, document: Mapping[str, Any]) -> None:
@@ -280,6 +288,7 @@ def _ring(answer: schema.RingStatus) -> RingStatus:
         rack=answer.rack,
         schema_version=answer.schema_version,
         tokens=tuple(answer.tokens),
+        tokens_digest=answer.tokens_digest or "",
         peers=tuple(
             Peer(
                 address=peer.address,
@@ -288,6 +297,8 @@ def _ring(answer: schema.RingStatus) -> RingStatus:
                 rack=peer.rack,
                 schema_version=peer.schema_version,
                 up=peer.up,
+                tokens_digest=peer.tokens_digest or "",
+                status=peer.status or "",
             )
             for peer in answer.peers
         ),

@@ -19,6 +19,30 @@ class AgentStatus(BaseModel):
     version: str
 
 
+class AllowlistParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    cidrs: list[str]
+
+
+class AppliedSettings(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    applied: list[str]
+    needs_restart: list[str]
+    refused: dict[str, Any]
+
+
+class CanaryReading(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    checked: int
+    missing: int
+
+
 class Certificate(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -34,15 +58,40 @@ class CertificateRequest(BaseModel):
     csr: str
 
 
+class ClientRequests(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    failures: int
+    read_p99_ms: float
+    reads: int
+    timeouts: int
+    unavailables: int
+    write_p99_ms: float
+    writes: int
+
+
+class DiskStatus(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    data_bytes: int
+    free_bytes: int
+    total_bytes: int
+
+
 class EngineStatus(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
+    config_revision: str
     cql_ready: bool
     last_error: str
+    mode: str
     name: str
     pid: int
     restarts: int
+    running_revision: str
     started_at: AwareDatetime | None
     state: Literal["absent", "stopped", "starting", "running", "failed"]
     version: str
@@ -63,14 +112,29 @@ class ErrorBody(BaseModel):
     error: Error | None
 
 
-class FirstBoot(BaseModel):
+class GrantParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    auto_bootstrap: bool | None = None
-    gossip_settle_polls: int | None = None
-    ring_delay_ms: int | None = None
-    superuser_setup_delay_ms: int | None = None
+    member_of: str | None = None
+    permissions: list[str] | None = None
+    resource: str | None = None
+    role: str
+
+
+class Inspection(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    client: ClientRequests
+    joining: list[str]
+    leaving: list[str]
+    mode: str
+    moving: list[str]
+    pending_compactions: int
+    repairs_running: int
+    schema_versions: dict[str, Any]
+    unreachable: list[str]
 
 
 class InstallParameters(BaseModel):
@@ -102,6 +166,7 @@ class JVM(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
+    collector: str | None = None
     profile: str
 
 
@@ -111,7 +176,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls"]
     message: str
     name: str
     progress: float
@@ -131,14 +196,54 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls"]
     parameters: dict[str, Any] | None = None
+
+
+class Join(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    members: list[str]
+
+
+class Keyspace(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    class_: str = Field(..., alias="class")
+    name: str
+    replication: dict[str, Any]
+    system: bool
+
+
+class KeyspaceReplication(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    replication: dict[str, Any]
+
+
+class Keyspaces(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[Keyspace]
 
 
 class NewCertificate(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
+    certificate: str
+
+
+class NewEngineCertificate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    ca: str
     certificate: str
 
 
@@ -151,7 +256,18 @@ class Peer(BaseModel):
     host_id: str
     rack: str
     schema_version: str
+    status: str | None = None
+    tokens_digest: str | None = None
     up: bool
+
+
+class Permission(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    permission: str
+    resource: str
+    role: str
 
 
 class Proof(BaseModel):
@@ -165,6 +281,7 @@ class Proof(BaseModel):
     rows: list[str]
     schema_version: str
     tokens: list[int]
+    tokens_digest: str | None = None
 
 
 class ProveParameters(BaseModel):
@@ -177,6 +294,28 @@ class ProveParameters(BaseModel):
     key: str
     members: list[str] | None = None
     write: bool | None = None
+
+
+class RebuildParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    datacenter: str
+
+
+class RemoveNodeParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    host_id: str
+
+
+class ReplicateParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    joining: dict[str, Any] | None = None
+    keyspaces: list[KeyspaceReplication]
 
 
 class Request(BaseModel):
@@ -199,6 +338,38 @@ class RingStatus(BaseModel):
     rack: str
     schema_version: str
     tokens: list[int]
+    tokens_digest: str | None = None
+
+
+class Role(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    can_login: bool
+    cidrs: list[str]
+    is_superuser: bool
+    member_of: list[str]
+    name: str
+
+
+class RoleChange(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    action: str
+    administrator: str | None = None
+    can_login: bool | None = None
+    is_superuser: bool | None = None
+    name: str
+    password_hash: str | None = None
+
+
+class Roles(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    permissions: list[Permission]
+    roles: list[Role]
 
 
 class RotateParameters(BaseModel):
@@ -225,10 +396,18 @@ class SecureParameters(BaseModel):
     system_auth_replication: int
 
 
+class Settings(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    settings: dict[str, Any]
+
+
 class Started(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
+    bytes_streamed: int
     first_boot: bool
     pid: int
 
@@ -238,9 +417,44 @@ class Status(BaseModel):
         extra="ignore",
     )
     agent: AgentStatus
+    disk: DiskStatus | None
     engine: EngineStatus
+    engine_certificate_expires_at: AwareDatetime | None
+    local_data_lost: bool
     node_id: str
     ring: RingStatus | None
+    time: AwareDatetime
+
+
+class StreamLimitParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    mib_per_second: int | None
+
+
+class Streamed(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_streamed: int
+
+
+class TLSReloaded(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    serial: str
+
+
+class TableData(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    keyspace: str
+    partitions: int
+    table: str
 
 
 class UserData(BaseModel):
@@ -257,6 +471,26 @@ class UserData(BaseModel):
     token: str
 
 
+class DataDescription(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    tables: list[TableData]
+
+
+class FirstBoot(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    auto_bootstrap: bool | None = None
+    broadcast_interval_ms: int | None = None
+    gossip_settle_polls: int | None = None
+    join: Join | None = None
+    replace_address: str | None = None
+    ring_delay_ms: int | None = None
+    superuser_setup_delay_ms: int | None = None
+
+
 class Config(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -270,6 +504,7 @@ class Config(BaseModel):
     initial_tokens: list[int]
     jvm: JVM
     rack: str
+    revision: str | None = None
     seeds: list[str]
     settings: dict[str, Any] | None = None
     system_auth_replication: int

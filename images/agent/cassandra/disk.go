@@ -41,11 +41,10 @@ func (e *Engine) Machine(context.Context) agent.MachineStatus {
 	status := agent.MachineStatus{LocalDataLost: condition.Booted && !condition.Alive && !e.hasLeft() && e.place.dataLost()}
 	var system unix.Statfs_t
 	if unix.Statfs(e.place.data(), &system) == nil {
-		status.Disk.TotalBytes = int64(system.Blocks) * system.Bsize
-		status.Disk.FreeBytes = int64(system.Bavail) * system.Bsize
-	}
-	if condition.Alive {
-		status.Disk.DataBytes = e.look.dataBytes()
+		status.Disk = &agent.DiskStatus{TotalBytes: int64(system.Blocks) * system.Bsize, FreeBytes: int64(system.Bavail) * system.Bsize}
+		if condition.Alive {
+			status.Disk.DataBytes = e.look.dataBytes()
+		}
 	}
 	if own, err := ownCertificate(e.identity.KeyAndCertificate); err == nil {
 		status.EngineCertificateExpiresAt = &own.NotAfter

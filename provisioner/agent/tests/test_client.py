@@ -2,11 +2,12 @@ import ssl
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from provisioner.agent.base import AgentNotTrusted, AgentRefused, AgentUnreachable
+from provisioner.agent.base import AgentNotTrusted, AgentRefused, AgentUnreachable, Disk
 from provisioner.agent.client import AgentConnections, HttpAgentClient, server_name
 from provisioner.agent.tests.tls_server import Authority, Server, new_authority, open_files, serving
 
@@ -14,8 +15,12 @@ NODE = "nod_01jabc"
 TIME = "2026-01-02T03:04:05Z"
 
 STATUS = {
+    "time": TIME,
     "agent": {"version": "1.2.3", "started_at": TIME},
     "node_id": NODE,
+    "local_data_lost": False,
+    "disk": {"total_bytes": 1000, "free_bytes": 600, "data_bytes": 300},
+    "engine_certificate_expires_at": TIME,
     "engine": {
         "name": "cassandra",
         "version": "5.0.5",
@@ -25,6 +30,9 @@ STATUS = {
         "cql_ready": True,
         "restarts": 1,
         "last_error": "",
+        "mode": "NORMAL",
+        "config_revision": "r2",
+        "running_revision": "r1",
     },
     "ring": None,
 }
@@ -42,6 +50,8 @@ RING = {
             "rack": "local-1b",
             "schema_version": "s1",
             "up": True,
+            "status": "LEAVING",
+            "tokens_digest": "0123456789abcdef",
         }
     ],
 }
@@ -148,9 +158,13 @@ def test_it_reads_the_status(server: Server, agent: HttpAgentClient) -> None:
     status = agent.status()
     assert (status.node_id, status.agent_version, status.engine_state) == (NODE, "1.2.3", "running")
     assert status.cql_ready
+    assert (status.mode, status.config_revision, status.running_revision) == ("NORMAL", "r2", "r1")
+    assert status.disk == Disk(total_bytes=1000, free_bytes=600, data_bytes=300)
+    assert status.time == status.engine_certificate_expires_at == datetime.fromisoformat(TIME)
     assert status.ring is not None
     assert status.ring.tokens == (-5, 9223372036854775807)
-    assert [(peer.address, peer.up) for peer in status.ring.peers] == [("127.2.0.1", True)]
+    peers = [(peer.address, peer.up, peer.status, peer.tokens_digest) for peer in status.ring.peers]
+    assert peers == [("127.2.0.1", True, "LEAVING", "0123456789abcdef")]
 
 
 def test_it_refuses_a_status_of_another_node(server: Server, agent: HttpAgentClient) -> None:

@@ -73,7 +73,7 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 		digests := map[string]string{}
 		for _, n := range ring {
 			status := n.status()
-			if status.Ring == nil || status.Engine.Mode != "NORMAL" || status.Disk.TotalBytes == 0 || status.EngineCertificateExpiresAt == nil {
+			if status.Ring == nil || status.Engine.Mode != "NORMAL" || status.Disk == nil || status.EngineCertificateExpiresAt == nil {
 				t.Fatalf("%s: %+v", n.id, status)
 			}
 			digests[n.address] = status.Ring.TokensDigest
