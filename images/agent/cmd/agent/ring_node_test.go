@@ -224,7 +224,7 @@ func (n *node) succeed(name string, kind agent.JobKind, parameters map[string]an
 	}
 	var job agent.Job
 	n.ask(http.MethodPut, "/v1/jobs/"+name+"?wait=2", agent.JobRequest{Kind: kind, Parameters: content}, &job)
-	for deadline := time.Now().Add(90 * time.Second); job.State == agent.Running && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); job.State == agent.Running && time.Now().Before(deadline); {
 		n.ask(http.MethodGet, "/v1/jobs/"+name+"?wait=2", nil, &job)
 	}
 	if job.State != agent.Succeeded {
