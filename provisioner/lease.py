@@ -385,7 +385,9 @@ def _fenced(operation: Operation, statement: str, *, event: bool, **values: Any)
         **values,
     }
     connection.ensure_connection()
-    # Prepared: half of such a statement's cost is its plan. Django's own cursors cannot.
+    # Prepared: half of such a statement's cost is its plan. Django's own cursors cannot, and it switches preparing off
+    # for the whole connection, where `prepare=True` alone would be ignored.
+    connection.connection.prepare_threshold = 0
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection, row_factory=dict_row) as cursor:
         row = cursor.execute(statement, parameters, prepare=True).fetchone()
     if row is None:
