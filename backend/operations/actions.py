@@ -212,20 +212,22 @@ def resume(who: Identity, operation_id: str) -> dict[str, Any]:
     )
     if reason is not None:
         raise Conflict("not_resumable", reason, hint="Look at the operation to see how it goes on.")
+    let_go_on(operation)
+    return _written(who, operation, "operation.resume")
+
+
+def let_go_on(operation: Operation) -> None:
+    """Ends a pause of a row that the caller has locked: it goes on at once, or waits for whoever is in its way now."""
     columns: dict[str, Any] = {"pause_requested_at": None}
     if operation.state == OperationState.PAUSED:
-        # Nobody refuses it: it was accepted long ago. It waits for whoever is in its way now.
         turn = turns.turn_of(operation)
-        columns = (
-            turns.going_on(operation)
-            if turn.waits_for is None and turn.refused_by is None
-            else {
-                "pause_requested_at": None,
-                **turns.Turn(None, turn.waits_for or turn.refused_by, turn.reason).columns(),
-            }
-        )
-    Operation.objects.filter(id=operation_id).update(**columns)
-    return _written(who, operation, "operation.resume")
+        # Nobody refuses it any more: it was accepted long ago.
+        before_it = turn.waits_for or turn.refused_by
+        if before_it is None:
+            columns = turns.going_on(operation)
+        else:
+            columns |= turns.Turn(waits_for=before_it, reason=turn.reason).columns()
+    Operation.objects.filter(id=operation.id).update(**columns)
 
 
 @transaction.atomic
