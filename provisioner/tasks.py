@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
-from celery import shared_task
+from celery import Task, shared_task
 from django.db import close_old_connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from provisioner import runner
 from provisioner.operations import registry
-from provisioner.reconcile import capacity, certificates, health
+from provisioner.reconcile import capacity, certificates, healing, health, leaks
 
 log = structlog.get_logger(__name__)
 
 # Longer ones are left to the sweep: a countdown is a message in some worker's memory.
 LONGEST_COUNTDOWN = 5.0
-RECONCILE_LIMIT = 30  # seconds; a run plans for far less
+RECONCILE_LIMIT = 60  # seconds; a run plans for far less
 
 registry.register_all()
 
@@ -54,7 +54,22 @@ def run_operation(operation_id: str) -> None:
 def reconcile_health() -> None:
     """See provisioner/reconcile/health.py."""
     close_old_connections()
-    health.check_clusters()
+    if health.check_clusters().sick:
+        _ring_for(reconcile_healing)
+
+
+@shared_task(name="provisioner.reconcile_healing", time_limit=RECONCILE_LIMIT)
+def reconcile_healing() -> None:
+    """See provisioner/reconcile/healing.py."""
+    close_old_connections()
+    healing.heal_clusters()
+
+
+@shared_task(name="provisioner.reconcile_leaks", time_limit=RECONCILE_LIMIT)
+def reconcile_leaks() -> None:
+    """See provisioner/reconcile/leaks.py."""
+    close_old_connections()
+    leaks.sweep_providers()
 
 
 @shared_task(name="provisioner.reconcile_capacity", time_limit=RECONCILE_LIMIT)
@@ -74,6 +89,14 @@ def reconcile_certificates() -> None:
 @shared_task(name="provisioner.ping")
 def ping() -> None:
     """Only its arrival matters (provisioner/watchdog.py)."""
+
+
+def _ring_for(reconciler: Task) -> None:
+    """Send for a reconciler before beat does. It is dropped when nobody takes it soon, and beat comes in any case."""
+    try:
+        reconciler.apply_async(expires=5, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("reconciler not rung for", task=reconciler.name, error=str(error))
 
 
 def nudge(operation_id: str, *, countdown: float = 0.0) -> bool:

@@ -28,6 +28,8 @@ OPERATIONS_QUEUE = "ringmaster"
 # What beat sends does not wait behind a backlog of nudges: the worker takes from its queues in turn. The sweep is no
 # task at all: beat's process does it (provisioner/sweep.py).
 BEAT_QUEUE = "ringmaster.beat"
+# Seconds. A node's state is to be true within five (provisioner/reconcile/health.py).
+HEALTH_EVERY = 2.0
 
 
 class _Connection(Connection):
@@ -59,7 +61,9 @@ app.conf.update(
     CELERY_DB_REUSE_MAX=10_000,
     beat_schedule={
         # What beat could not deliver in time is dropped, so that nothing piles up while all workers are away.
-        "health": {"task": "provisioner.reconcile_health", "schedule": 3.0, "options": {"expires": 9}},
+        "health": {"task": "provisioner.reconcile_health", "schedule": HEALTH_EVERY, "options": {"expires": 6}},
+        "healing": {"task": "provisioner.reconcile_healing", "schedule": 15.0, "options": {"expires": 15}},
+        "leaks": {"task": "provisioner.reconcile_leaks", "schedule": 30.0, "options": {"expires": 30}},
         "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
     },

@@ -15,7 +15,11 @@ def network(datacenter: Datacenter) -> str:
 
 
 def machine(node: Node) -> str:
-    return f"rm-{_dns(node.id)}"
+    return machine_of(node.id)
+
+
+def machine_of(node_id: str) -> str:
+    return f"rm-{_dns(node_id)}"
 
 
 def job(operation: Operation, kind: str) -> str:

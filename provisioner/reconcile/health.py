@@ -38,8 +38,8 @@ from provisioner.reconcile.verdicts import NOT_SERVING, Verdict, all_is_well, ju
 
 log = structlog.get_logger(__name__)
 
-EVERY = 2.0  # seconds between two runs
 LONGEST_RUN = 10.0  # seconds; what is not looked at by then has its turn in the next run
+LONGEST_SAVED = 10.0  # seconds since the last run whose share of a core may be used now
 THREADS = 32
 # Quiet clusters are looked at whole as long as a round of all of them takes no longer than this, in seconds. With a
 # run's own time on top the state that is shown is true within five seconds.
@@ -120,12 +120,12 @@ class _Run:
     def go(self) -> Checked:
         share = settings.ENV.ringmaster_health_cpu_share
         now = time.time()
-        elapsed = min(max(now - self.pace.ran_at, 0.0), 5 * EVERY)
+        elapsed = min(max(now - self.pace.ran_at, 0.0), LONGEST_SAVED)
         self.pace.ran_at = now
         for finding in _open_findings():
             self.open_findings[finding.subject].append(finding)
         self._forget_the_gone()
-        troubled = list(_serving().filter(_trouble()))
+        troubled = list(serving().filter(_trouble()))
         for first in range(0, len(troubled), MOST_AT_ONCE):
             self._check(troubled[first : first + MOST_AT_ONCE], whole=True)
             if self._late():
@@ -144,7 +144,7 @@ class _Run:
         left = budget
         while not self._late():
             page_size = self.pace.page_size(left, whole=whole)
-            page = list(_serving().filter(id__gt=self.pace.after).order_by("id")[:page_size])
+            page = list(serving().filter(id__gt=self.pace.after).order_by("id")[:page_size])
             quiet = [cluster for cluster in page if cluster.id not in troubled]
             self.pace.nodes_so_far += self._check(quiet, whole=whole)
             self.pace.clusters_so_far += len(quiet)
@@ -173,8 +173,8 @@ class _Run:
         """Look at these clusters and write down what is seen. How many nodes they have."""
         if not clusters:
             return 0
-        members = _nodes_of(clusters, stale_after=self.pace.refresh())
-        in_work = _in_work(clusters)
+        members = nodes_of(clusters, stale_after=self.pace.refresh())
+        in_work = nodes_in_work(clusters)
         self.clusters += len(clusters)
         looks = self._look(clusters, members, in_work, whole=whole)
         offset = _our_own_clock([look for found in looks.values() for look in found])
@@ -285,7 +285,7 @@ class _Run:
             findings.over(subject=subject, codes=[finding.code for finding in self.open_findings.pop(subject)])
 
 
-def _serving() -> QuerySet[Cluster]:
+def serving() -> QuerySet[Cluster]:
     worked_on = (
         Operation.objects.filter(~Q(cluster_id=""), cluster_id=OuterRef("id"), exclusive=True, state__in=OPEN)
         .order_by()
@@ -307,7 +307,7 @@ def _open_findings() -> list[Finding]:
     return list(Finding.objects.filter(state=FindingState.OPEN, code__in=codes, cluster__isnull=False))
 
 
-def _nodes_of(clusters: Sequence[Cluster], *, stale_after: timedelta) -> dict[str, list[Node]]:
+def nodes_of(clusters: Sequence[Cluster], *, stale_after: timedelta) -> dict[str, list[Node]]:
     """Living nodes by cluster id, in their order, each with `is_stale`, its cluster and its data centre. One query."""
     by_id = {cluster.id: cluster for cluster in clusters}
     # Tokens are long, and nothing here needs them.
@@ -326,7 +326,7 @@ def _nodes_of(clusters: Sequence[Cluster], *, stale_after: timedelta) -> dict[st
     return members
 
 
-def _in_work(clusters: Sequence[Cluster]) -> dict[str, frozenset[str]]:
+def nodes_in_work(clusters: Sequence[Cluster]) -> dict[str, frozenset[str]]:
     """Ids of the nodes that the exclusive operation on a cluster works on now, by cluster id."""
     operations = {vars(cluster)["operation_id"]: cluster.id for cluster in clusters if vars(cluster)["operation_id"]}
     if not operations:
