@@ -54,6 +54,8 @@ class SecretPurpose(StrEnum):
     # Made when a new password is ordered; takes the place of the other when the engine has it.
     NEXT_ADMIN_PASSWORD = "next-admin-password"
     CONTROL_PASSWORD = "control-password"
+    # Of all roles that were made here: backend/access/passwords.py.
+    ROLE_PASSWORDS = "role-passwords"
 
 
 # In these the cluster serves its users.

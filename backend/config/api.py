@@ -12,6 +12,7 @@ from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
 from pydantic_core import from_json, to_json
 
+from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
@@ -89,5 +90,6 @@ api.add_router("", accounts)
 api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", clusters)
+api.add_router("", access)
 api.add_router("", changes)
 api.add_router("", findings)

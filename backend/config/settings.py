@@ -25,6 +25,7 @@ INSTALLED_APPS = [
     "backend.operations",
     "backend.clusters",
     "backend.changes",
+    "backend.access",
     "backend.findings",
     "backend.config",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import Identity
@@ -35,6 +36,7 @@ class ClusterWorld:
     order: Callable[["ClusterWorld"], Operation]
     cluster_id: str = ""
     zones: tuple[str, ...] = ZONES
+    nodes_per_zone: int = 1
     before: list[str] = field(default_factory=list)
 
     def start(self) -> Operation:
@@ -55,6 +57,7 @@ class ClusterWorld:
             "networks": len(self.provider.list_networks(region="fake-1")),
             "roles": sorted(self.agents.roles(cluster.ring_name)),
             "engines": self._engines(),
+            "access": self._access(),
             "cluster engine": (cluster.engine_version, cluster.settings),
             "nodes wanted": [(node.stop_wanted, node.engine_version, node.drift) for node in self._nodes()],
             "in force": [node.config_revision == node.running_revision for node in self._nodes()],
@@ -74,7 +77,17 @@ class ClusterWorld:
             for node, engine in zip(self._nodes(), self._engines(), strict=True)
             if node.deleted_at is None
         ]
-        return self.provider.inventory() + secrets + alive + cluster + engines
+        return self.provider.inventory() + secrets + alive + cluster + engines + self._access()
+
+    def _access(self) -> list[str]:
+        """Roles, what they may do, and from where, in words."""
+        told = self.agents.access(Cluster.objects.get(id=self.cluster_id).ring_name)
+        return [
+            *(f"role {name} {told.can_login.get(name, True)}" for name in sorted(told.passwords)),
+            *(f"{role} is a member of {other}" for role, others in told.member_of.items() for other in others),
+            *(" ".join(permission) for permission in sorted(told.permissions)),
+            f"from {', '.join(told.cidrs) or 'everywhere'}",
+        ]
 
     def _engines(self) -> list[str]:
         """How each node's engine stands, in words."""
@@ -92,7 +105,7 @@ class ClusterWorld:
             region="fake-1",
             zones=list(self.zones),
             machine_type="fake.small",
-            nodes_per_zone=1,
+            nodes_per_zone=self.nodes_per_zone,
         )
         started = actions.create(self.who, order)
         self.cluster_id = started["cluster"]["id"]
@@ -114,16 +127,27 @@ class ClusterWorld:
         assert operation.state == "succeeded", operation.reason
 
 
+AnyWorld = TypeVar("AnyWorld", bound=ClusterWorld)
+
+
 @contextmanager
 def cluster_world(folder: Path, order: Callable[[ClusterWorld], Operation]) -> Iterator[ClusterWorld]:
     """One world of its own: rows of other worlds stay in the database but belong to other tenants."""
+    with world_of(ClusterWorld, folder, order) as world:
+        yield world
+
+
+@contextmanager
+def world_of(kind: type[AnyWorld], folder: Path, order: Callable[[AnyWorld], Operation]) -> Iterator[AnyWorld]:
+    """`cluster_world` for a world that has more to tell."""
     registry.register_all()
     catalog.load(with_tests=True)
     authorities.ensure_control_plane_pki()
     number = next(_number)
     provider = FakeProvider(FakeSettings(path=folder / f"world-{number}.sqlite"))
     agents = FakeAgents(folder / f"agents-{number}.sqlite", powered=provider.has_power)
-    world = ClusterWorld(who=_owner(number), provider=provider, agents=agents, order=order)
+    # A world of a kind is ordered in by a function that takes that kind.
+    world = kind(who=_owner(number), provider=provider, agents=agents, order=cast(Any, order))
     surroundings = Surroundings(
         provider=lambda name: provider,
         engine=engines.engine,
