@@ -88,6 +88,7 @@ _NODE_COLUMNS = (
     "data_bytes",
     "clock_offset_ms",
     "engine_certificate_expires_at",
+    "drift",
 )
 
 

@@ -202,6 +202,14 @@ class OrderCheck(Schema):
     expected_seconds: int
 
 
+class NodeDrift(Schema):
+    """An engine setting that a node has otherwise than wanted; nothing is changed by itself."""
+
+    setting: str
+    wanted: str
+    found: str
+
+
 class Node(Schema):
     id: str
     name: str
@@ -226,6 +234,7 @@ class Node(Schema):
     data_bytes: int | None = Field(description="Live data of this node, in bytes")
     clock_offset_ms: int | None = Field(description="Its clock minus the control plane's, in milliseconds")
     engine_certificate_expires_at: datetime | None
+    drift: list[NodeDrift] = Field(description="Where its engine settings differ from what is wanted")
     allowed_actions: list[AllowedAction] = Field(description="By kind of change: replace_node, restart_node ...")
 
 

@@ -1,6 +1,7 @@
 /** What the rest of the console may know of the API. */
 export type {
   AllowedAction,
+  Allowlist,
   AuditRecord,
   Catalog,
   CatalogEngineSetting as EngineSetting,
@@ -12,7 +13,10 @@ export type {
   ClusterState,
   Connection,
   Credentials,
+  DatabaseRole,
+  DatabaseRoles,
   Finding,
+  Grant,
   Invitation,
   InvitationOffer,
   MaintenanceWindow,

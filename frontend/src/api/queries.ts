@@ -78,6 +78,10 @@ export const clusterFindingsQuery = (id: string, cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+export const allowlistQuery = (id: string) => generated.getAllowlistOptions({ path: { cluster_id: id } });
+
+export const rolesQuery = (id: string) => generated.listRolesOptions({ path: { cluster_id: id } });
+
 export const maintenanceWindowsQuery = (id: string) =>
   generated.getMaintenanceWindowsOptions({ path: { cluster_id: id } });
 
@@ -89,16 +93,24 @@ export {
   checkClusterOrderMutation,
   createClusterMutation,
   createInvitationMutation,
+  createRoleMutation,
   createTokenMutation,
   deleteClusterMutation,
+  deleteRoleMutation,
+  grantRoleMutation,
   pauseOperationMutation,
+  refreshRolesMutation,
   removeMemberMutation,
+  replaceAllowlistMutation,
   resumeOperationMutation,
   retryOperationMutation,
   revealCredentialsMutation,
+  revealRolePasswordMutation,
   revokeInvitationMutation,
+  revokeRoleMutation,
   revokeTokenMutation,
   rotateCredentialsMutation,
+  rotateRolePasswordMutation,
   setMaintenanceWindowsMutation,
   updateClusterMutation,
 } from "./__generated__/@tanstack/react-query.gen";

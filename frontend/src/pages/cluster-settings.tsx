@@ -4,11 +4,12 @@ import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Cluster, catalogQuery, type EngineSetting } from "../api";
+import { type Cluster, catalogQuery, clusterNodesQuery, type EngineSetting, type Node } from "../api";
 import { QueryView } from "../components/query-view";
 import { ChangeModal } from "../forms/change-modal";
 import { showSetting, toSettings } from "../util/engine-settings";
@@ -16,6 +17,7 @@ import { showSetting, toSettings } from "../util/engine-settings";
 /** The engine settings that may be changed, what they are, and where a node has something else. */
 export function ClusterSettings({ cluster }: { cluster: Cluster }) {
   const catalog = useQuery(catalogQuery());
+  const nodes = useQuery(clusterNodesQuery(cluster.id));
   return (
     <QueryView query={catalog} lines={8}>
       {({ engines }) => (
@@ -23,13 +25,14 @@ export function ClusterSettings({ cluster }: { cluster: Cluster }) {
           key={JSON.stringify(cluster.settings)}
           cluster={cluster}
           settings={engines.find(({ name }) => name === cluster.engine)?.settings ?? []}
+          nodes={nodes.data?.items ?? []}
         />
       )}
     </QueryView>
   );
 }
 
-function Settings({ cluster, settings }: { cluster: Cluster; settings: EngineSetting[] }) {
+function Settings({ cluster, settings, nodes }: { cluster: Cluster; settings: EngineSetting[]; nodes: Node[] }) {
   const saved = Object.fromEntries(settings.map(({ name }) => [name, showSetting(cluster.settings[name])]));
   const [texts, setTexts] = useState(saved);
   const [filter, setFilter] = useState("");
@@ -106,6 +109,7 @@ function Settings({ cluster, settings }: { cluster: Cluster; settings: EngineSet
           { id: "default", header: "Engine's own", cell: (each) => `${showSetting(each.default)} ${each.unit ?? ""}` },
           { id: "limits", header: "Limits", cell: limits },
           { id: "live", header: "Takes effect", cell: ({ live }) => (live ? "At once" : "After a rolling restart") },
+          { id: "drift", header: "Drift", cell: (each) => <Drift setting={each} nodes={nodes} /> },
         ]}
       />
       {isApplying && (
@@ -176,4 +180,14 @@ function ValueField({
 function limits({ minimum, maximum, unit }: EngineSetting): string {
   if (minimum === null && maximum === null) return "–";
   return `${showSetting(minimum)} to ${showSetting(maximum)} ${unit ?? ""}`.trim();
+}
+
+function Drift({ setting, nodes }: { setting: EngineSetting; nodes: Node[] }) {
+  const found = nodes.flatMap((node) =>
+    node.drift
+      .filter((each) => each.setting === setting.name)
+      .map((each) => `${node.name}: ${showSetting(each.found)}`),
+  );
+  if (found.length === 0) return <>–</>;
+  return <StatusIndicator type="warning">{found.join(", ")}</StatusIndicator>;
 }

@@ -10,6 +10,7 @@ import { QueryView } from "../components/query-view";
 import { ClusterStateBadge } from "../components/states";
 import { useTitle } from "../hooks/use-title";
 import type { ClusterTab } from "../util/cluster-tabs";
+import { ClusterAccess } from "./cluster-access";
 import { ClusterActivity } from "./cluster-activity";
 import { ClusterOverview } from "./cluster-overview";
 import { ClusterProtection } from "./cluster-protection";
@@ -63,6 +64,7 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
             ),
           },
           { id: "settings", label: "Engine settings", content: <ClusterSettings cluster={cluster} /> },
+          { id: "access", label: "Access", content: <ClusterAccess cluster={cluster} /> },
           { id: "protection", label: "Protection", content: <ClusterProtection cluster={cluster} /> },
           { id: "activity", label: "Activity", content: <ClusterActivity cluster={cluster} /> },
         ]}

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -143,6 +143,40 @@ export const updateCluster = <ThrowOnError extends boolean = false>(options: Opt
             type: 'apiKey'
         }],
     url: '/api/v1/clusters/{cluster_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Allowlist
+ *
+ * From where roles may sign in to the database.
+ */
+export const getAllowlist = <ThrowOnError extends boolean = false>(options: Options<GetAllowlistData, ThrowOnError>): RequestResult<GetAllowlistResponses, GetAllowlistErrors, ThrowOnError> => (options.client ?? client).get<GetAllowlistResponses, GetAllowlistErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/allowlist',
+    ...options
+});
+
+/**
+ * Replace Allowlist
+ *
+ * Puts a list in the place of the one before, on every node. Open connections stay open.
+ */
+export const replaceAllowlist = <ThrowOnError extends boolean = false>(options: Options<ReplaceAllowlistData, ThrowOnError>): RequestResult<ReplaceAllowlistResponses, ReplaceAllowlistErrors, ThrowOnError> => (options.client ?? client).put<ReplaceAllowlistResponses, ReplaceAllowlistErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/allowlist',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -327,6 +361,157 @@ export const planChange = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * List Roles
+ *
+ * The roles of the database as it told them last, with all they may do and through which role.
+ */
+export const listRoles = <ThrowOnError extends boolean = false>(options: Options<ListRolesData, ThrowOnError>): RequestResult<ListRolesResponses, ListRolesErrors, ThrowOnError> => (options.client ?? client).get<ListRolesResponses, ListRolesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles',
+    ...options
+});
+
+/**
+ * Create Role
+ *
+ * Makes a role. If it can sign in, its password can be revealed once when the operation has succeeded.
+ */
+export const createRole = <ThrowOnError extends boolean = false>(options: Options<CreateRoleData, ThrowOnError>): RequestResult<CreateRoleResponses, CreateRoleErrors, ThrowOnError> => (options.client ?? client).post<CreateRoleResponses, CreateRoleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Refresh Roles
+ *
+ * Reads roles and permissions anew, for example after they were changed with CQL.
+ */
+export const refreshRoles = <ThrowOnError extends boolean = false>(options: Options<RefreshRolesData, ThrowOnError>): RequestResult<RefreshRolesResponses, RefreshRolesErrors, ThrowOnError> => (options.client ?? client).post<RefreshRolesResponses, RefreshRolesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/refresh',
+    ...options
+});
+
+/**
+ * Delete Role
+ *
+ * Takes a role away with all it was granted. A cancel does not bring it back.
+ */
+export const deleteRole = <ThrowOnError extends boolean = false>(options: Options<DeleteRoleData, ThrowOnError>): RequestResult<DeleteRoleResponses, DeleteRoleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteRoleResponses, DeleteRoleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}',
+    ...options
+});
+
+/**
+ * Update Role
+ *
+ * Lets a role sign in, or not any more. Open connections stay open.
+ */
+export const updateRole = <ThrowOnError extends boolean = false>(options: Options<UpdateRoleData, ThrowOnError>): RequestResult<UpdateRoleResponses, UpdateRoleErrors, ThrowOnError> => (options.client ?? client).patch<UpdateRoleResponses, UpdateRoleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Revoke Role
+ *
+ * Takes permissions on a resource, or a membership, away from a role.
+ */
+export const revokeRole = <ThrowOnError extends boolean = false>(options: Options<RevokeRoleData, ThrowOnError>): RequestResult<RevokeRoleResponses, RevokeRoleErrors, ThrowOnError> => (options.client ?? client).delete<RevokeRoleResponses, RevokeRoleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/grants',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Grant Role
+ *
+ * Gives a role permissions on a resource, or makes it a member of another role.
+ */
+export const grantRole = <ThrowOnError extends boolean = false>(options: Options<GrantRoleData, ThrowOnError>): RequestResult<GrantRoleResponses, GrantRoleErrors, ThrowOnError> => (options.client ?? client).post<GrantRoleResponses, GrantRoleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/grants',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Reveal Role Password
+ *
+ * The password that was made for a role, once.
+ */
+export const revealRolePassword = <ThrowOnError extends boolean = false>(options: Options<RevealRolePasswordData, ThrowOnError>): RequestResult<RevealRolePasswordResponses, RevealRolePasswordErrors, ThrowOnError> => (options.client ?? client).post<RevealRolePasswordResponses, RevealRolePasswordErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/reveal',
+    ...options
+});
+
+/**
+ * Rotate Role Password
+ *
+ * Sets a new password. When the operation has succeeded it can be revealed once.
+ */
+export const rotateRolePassword = <ThrowOnError extends boolean = false>(options: Options<RotateRolePasswordData, ThrowOnError>): RequestResult<RotateRolePasswordResponses, RotateRolePasswordErrors, ThrowOnError> => (options.client ?? client).post<RotateRolePasswordResponses, RotateRolePasswordErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/rotate-password',
+    ...options
 });
 
 /**

@@ -61,6 +61,82 @@ export type AllowedAction = {
 };
 
 /**
+ * Allowlist
+ */
+export type Allowlist = {
+    /**
+     * Entries
+     *
+     * From where roles may sign in; empty: from everywhere
+     */
+    entries: Array<AllowlistEntry>;
+    /**
+     * In Force
+     *
+     * The database goes by exactly these entries
+     */
+    in_force: boolean;
+    /**
+     * Changed At
+     */
+    changed_at: string | null;
+    /**
+     * Changed By
+     */
+    changed_by: string | null;
+    /**
+     * Applied At
+     *
+     * Since when entries are in force; null: never were any
+     */
+    applied_at: string | null;
+    /**
+     * Which is taking a list over
+     */
+    pending_operation: PendingOperation | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * AllowlistEntry
+ */
+export type AllowlistEntry = {
+    /**
+     * Cidr
+     *
+     * 10.0.0.0/8, 192.0.2.7/32, 2001:db8::/32
+     */
+    cidr: string;
+    /**
+     * Description
+     */
+    description?: string;
+};
+
+/**
+ * AllowlistOrder
+ */
+export type AllowlistOrder = {
+    /**
+     * Entries
+     *
+     * Empty: from everywhere
+     */
+    entries: Array<AllowlistEntry>;
+};
+
+/**
+ * AllowlistStarted
+ */
+export type AllowlistStarted = {
+    allowlist: Allowlist;
+    operation: Operation;
+};
+
+/**
  * AuditFilter
  */
 export type AuditFilter = {
@@ -738,6 +814,89 @@ export type Credentials = {
 };
 
 /**
+ * DatabaseRole
+ */
+export type DatabaseRole = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Can Login
+     */
+    can_login: boolean;
+    /**
+     * Is Superuser
+     */
+    is_superuser: boolean;
+    /**
+     * Superuser Through
+     *
+     * The role that makes it a superuser, who may do everything
+     */
+    superuser_through: string | null;
+    /**
+     * Is Administrator
+     *
+     * The one whose password reveal_credentials shows
+     */
+    is_administrator: boolean;
+    /**
+     * Member Of
+     */
+    member_of: Array<string>;
+    /**
+     * Cidrs
+     *
+     * From where it may sign in; empty: from everywhere
+     */
+    cidrs: Array<string>;
+    /**
+     * Permissions
+     *
+     * Its own
+     */
+    permissions: Array<Granted>;
+    /**
+     * Effective
+     *
+     * With those it has through other roles
+     */
+    effective: Array<EffectivePermission>;
+    password: RolePassword | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * DatabaseRoles
+ */
+export type DatabaseRoles = {
+    /**
+     * Read At
+     *
+     * When the database told this; null: it has not been asked yet
+     */
+    read_at: string | null;
+    /**
+     * Items
+     *
+     * By name
+     */
+    items: Array<DatabaseRole>;
+    /**
+     * Which is changing or reading roles
+     */
+    pending_operation: PendingOperation | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
  * Datacenter
  */
 export type Datacenter = {
@@ -801,6 +960,30 @@ export type DesiredState = {
     settings?: {
         [key: string]: unknown;
     } | null;
+};
+
+/**
+ * EffectivePermission
+ */
+export type EffectivePermission = {
+    /**
+     * Resource
+     *
+     * data, data/KEYSPACE, data/KEYSPACE/TABLE, roles, roles/ROLE, functions ...
+     */
+    resource: string;
+    /**
+     * Permission
+     *
+     * SELECT, MODIFY, CREATE ...
+     */
+    permission: string;
+    /**
+     * Sources
+     *
+     * The roles that hold it: this one, or those it is a member of
+     */
+    sources: Array<string>;
 };
 
 /**
@@ -981,6 +1164,58 @@ export type FindingPage = {
  * FindingState
  */
 export type FindingState = 'open' | 'closed';
+
+/**
+ * Grant
+ */
+export type Grant = {
+    /**
+     * Resource
+     */
+    resource: string;
+    /**
+     * Permissions
+     */
+    permissions: Array<string>;
+};
+
+/**
+ * GrantOrder
+ *
+ * Permissions on a resource, or membership of another role: one of the two.
+ */
+export type GrantOrder = {
+    /**
+     * Resource
+     */
+    resource?: string | null;
+    /**
+     * Permissions
+     */
+    permissions?: Array<string>;
+    /**
+     * Member Of
+     */
+    member_of?: string | null;
+};
+
+/**
+ * Granted
+ */
+export type Granted = {
+    /**
+     * Resource
+     *
+     * data, data/KEYSPACE, data/KEYSPACE/TABLE, roles, roles/ROLE, functions ...
+     */
+    resource: string;
+    /**
+     * Permission
+     *
+     * SELECT, MODIFY, CREATE ...
+     */
+    permission: string;
+};
 
 /**
  * Healing
@@ -1473,11 +1708,37 @@ export type Node = {
      */
     engine_certificate_expires_at: string | null;
     /**
+     * Drift
+     *
+     * Where its engine settings differ from what is wanted
+     */
+    drift: Array<NodeDrift>;
+    /**
      * Allowed Actions
      *
      * By kind of change: replace_node, restart_node ...
      */
     allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * NodeDrift
+ *
+ * An engine setting that a node has otherwise than wanted; nothing is changed by itself.
+ */
+export type NodeDrift = {
+    /**
+     * Setting
+     */
+    setting: string;
+    /**
+     * Wanted
+     */
+    wanted: string;
+    /**
+     * Found
+     */
+    found: string;
 };
 
 /**
@@ -2021,6 +2282,24 @@ export type PageQuery = {
 };
 
 /**
+ * PendingOperation
+ */
+export type PendingOperation = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Kind
+     */
+    kind: string;
+    /**
+     * State
+     */
+    state: string;
+};
+
+/**
  * Permission
  */
 export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'audit:read';
@@ -2186,6 +2465,83 @@ export type RestartNode = {
  * Role
  */
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
+ * RoleChangeStarted
+ */
+export type RoleChangeStarted = {
+    operation: Operation;
+};
+
+/**
+ * RoleCredentials
+ */
+export type RoleCredentials = {
+    /**
+     * Username
+     */
+    username: string;
+    /**
+     * Password
+     *
+     * Shown once
+     */
+    password: string;
+};
+
+/**
+ * RoleOrder
+ */
+export type RoleOrder = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Can Login
+     *
+     * Then a password is made, to be revealed once
+     */
+    can_login?: boolean;
+    /**
+     * Permissions
+     */
+    permissions?: Array<Grant>;
+    /**
+     * Member Of
+     */
+    member_of?: Array<string>;
+};
+
+/**
+ * RolePassword
+ *
+ * A password that was made here.
+ */
+export type RolePassword = {
+    /**
+     * Set At
+     *
+     * Since when the database has it; null: not yet
+     */
+    set_at: string | null;
+    /**
+     * Revealed At
+     *
+     * When it was shown, which is done once
+     */
+    revealed_at: string | null;
+};
+
+/**
+ * RoleUpdate
+ */
+export type RoleUpdate = {
+    /**
+     * Can Login
+     */
+    can_login: boolean;
+};
 
 /**
  * RollingRestart
@@ -3048,6 +3404,128 @@ export type UpdateClusterResponses = {
 
 export type UpdateClusterResponse = UpdateClusterResponses[keyof UpdateClusterResponses];
 
+export type GetAllowlistData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/allowlist';
+};
+
+export type GetAllowlistErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAllowlistError = GetAllowlistErrors[keyof GetAllowlistErrors];
+
+export type GetAllowlistResponses = {
+    /**
+     * OK
+     */
+    200: Allowlist;
+};
+
+export type GetAllowlistResponse = GetAllowlistResponses[keyof GetAllowlistResponses];
+
+export type ReplaceAllowlistData = {
+    body: AllowlistOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/allowlist';
+};
+
+export type ReplaceAllowlistErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ReplaceAllowlistError = ReplaceAllowlistErrors[keyof ReplaceAllowlistErrors];
+
+export type ReplaceAllowlistResponses = {
+    /**
+     * Accepted
+     */
+    202: AllowlistStarted;
+};
+
+export type ReplaceAllowlistResponse = ReplaceAllowlistResponses[keyof ReplaceAllowlistResponses];
+
 export type ChangeClusterData = {
     /**
      * Change
@@ -3800,6 +4278,612 @@ export type PlanChangeResponses = {
 };
 
 export type PlanChangeResponse = PlanChangeResponses[keyof PlanChangeResponses];
+
+export type ListRolesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles';
+};
+
+export type ListRolesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListRolesError = ListRolesErrors[keyof ListRolesErrors];
+
+export type ListRolesResponses = {
+    /**
+     * OK
+     */
+    200: DatabaseRoles;
+};
+
+export type ListRolesResponse = ListRolesResponses[keyof ListRolesResponses];
+
+export type CreateRoleData = {
+    body: RoleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles';
+};
+
+export type CreateRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateRoleError = CreateRoleErrors[keyof CreateRoleErrors];
+
+export type CreateRoleResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type CreateRoleResponse = CreateRoleResponses[keyof CreateRoleResponses];
+
+export type RefreshRolesData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/refresh';
+};
+
+export type RefreshRolesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RefreshRolesError = RefreshRolesErrors[keyof RefreshRolesErrors];
+
+export type RefreshRolesResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type RefreshRolesResponse = RefreshRolesResponses[keyof RefreshRolesResponses];
+
+export type DeleteRoleData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}';
+};
+
+export type DeleteRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteRoleError = DeleteRoleErrors[keyof DeleteRoleErrors];
+
+export type DeleteRoleResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type DeleteRoleResponse = DeleteRoleResponses[keyof DeleteRoleResponses];
+
+export type UpdateRoleData = {
+    body: RoleUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}';
+};
+
+export type UpdateRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateRoleError = UpdateRoleErrors[keyof UpdateRoleErrors];
+
+export type UpdateRoleResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type UpdateRoleResponse = UpdateRoleResponses[keyof UpdateRoleResponses];
+
+export type RevokeRoleData = {
+    body: GrantOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/grants';
+};
+
+export type RevokeRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RevokeRoleError = RevokeRoleErrors[keyof RevokeRoleErrors];
+
+export type RevokeRoleResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type RevokeRoleResponse = RevokeRoleResponses[keyof RevokeRoleResponses];
+
+export type GrantRoleData = {
+    body: GrantOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/grants';
+};
+
+export type GrantRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GrantRoleError = GrantRoleErrors[keyof GrantRoleErrors];
+
+export type GrantRoleResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type GrantRoleResponse = GrantRoleResponses[keyof GrantRoleResponses];
+
+export type RevealRolePasswordData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/reveal';
+};
+
+export type RevealRolePasswordErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RevealRolePasswordError = RevealRolePasswordErrors[keyof RevealRolePasswordErrors];
+
+export type RevealRolePasswordResponses = {
+    /**
+     * OK
+     */
+    200: RoleCredentials;
+};
+
+export type RevealRolePasswordResponse = RevealRolePasswordResponses[keyof RevealRolePasswordResponses];
+
+export type RotateRolePasswordData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Role
+         */
+        role: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/roles/{role}/rotate-password';
+};
+
+export type RotateRolePasswordErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RotateRolePasswordError = RotateRolePasswordErrors[keyof RotateRolePasswordErrors];
+
+export type RotateRolePasswordResponses = {
+    /**
+     * Accepted
+     */
+    202: RoleChangeStarted;
+};
+
+export type RotateRolePasswordResponse = RotateRolePasswordResponses[keyof RotateRolePasswordResponses];
 
 export type StreamEventsData = {
     body?: never;

@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkClusterOrder, createCluster, createInvitation, createToken, deleteCluster, downloadCa, downloadConnectionBundle, getCatalog, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, listAuditRecords, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listTokens, type Options, pauseOperation, planChange, removeMember, resumeOperation, retryOperation, revealCredentials, revokeInvitation, revokeToken, rotateCredentials, setMaintenanceWindows, updateCluster } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkClusterOrder, createCluster, createInvitation, createRole, createToken, deleteCluster, deleteRole, downloadCa, downloadConnectionBundle, getAllowlist, getCatalog, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listRoles, listTokens, type Options, pauseOperation, planChange, refreshRoles, removeMember, replaceAllowlist, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCluster, updateRole } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -185,6 +185,45 @@ export const updateClusterMutation = (options?: Partial<Options<UpdateClusterDat
     const mutationOptions: UseMutationOptions<UpdateClusterResponse, UpdateClusterError, Options<UpdateClusterData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await updateCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getAllowlistQueryKey = (options: Options<GetAllowlistData>) => createQueryKey('getAllowlist', options);
+
+/**
+ * Get Allowlist
+ *
+ * From where roles may sign in to the database.
+ */
+export const getAllowlistOptions = (options: Options<GetAllowlistData>) => queryOptions<GetAllowlistResponse, GetAllowlistError, GetAllowlistResponse, ReturnType<typeof getAllowlistQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getAllowlist({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getAllowlistQueryKey(options)
+});
+
+/**
+ * Replace Allowlist
+ *
+ * Puts a list in the place of the one before, on every node. Open connections stay open.
+ */
+export const replaceAllowlistMutation = (options?: Partial<Options<ReplaceAllowlistData>>): UseMutationOptions<ReplaceAllowlistResponse, ReplaceAllowlistError, Options<ReplaceAllowlistData>> => {
+    const mutationOptions: UseMutationOptions<ReplaceAllowlistResponse, ReplaceAllowlistError, Options<ReplaceAllowlistData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await replaceAllowlist({
                 ...options,
                 ...fnOptions,
                 throwOnError: true
@@ -402,6 +441,178 @@ export const planChangeMutation = (options?: Partial<Options<PlanChangeData>>): 
     const mutationOptions: UseMutationOptions<PlanChangeResponse, PlanChangeError, Options<PlanChangeData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await planChange({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listRolesQueryKey = (options: Options<ListRolesData>) => createQueryKey('listRoles', options);
+
+/**
+ * List Roles
+ *
+ * The roles of the database as it told them last, with all they may do and through which role.
+ */
+export const listRolesOptions = (options: Options<ListRolesData>) => queryOptions<ListRolesResponse, ListRolesError, ListRolesResponse, ReturnType<typeof listRolesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listRoles({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listRolesQueryKey(options)
+});
+
+/**
+ * Create Role
+ *
+ * Makes a role. If it can sign in, its password can be revealed once when the operation has succeeded.
+ */
+export const createRoleMutation = (options?: Partial<Options<CreateRoleData>>): UseMutationOptions<CreateRoleResponse, CreateRoleError, Options<CreateRoleData>> => {
+    const mutationOptions: UseMutationOptions<CreateRoleResponse, CreateRoleError, Options<CreateRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Refresh Roles
+ *
+ * Reads roles and permissions anew, for example after they were changed with CQL.
+ */
+export const refreshRolesMutation = (options?: Partial<Options<RefreshRolesData>>): UseMutationOptions<RefreshRolesResponse, RefreshRolesError, Options<RefreshRolesData>> => {
+    const mutationOptions: UseMutationOptions<RefreshRolesResponse, RefreshRolesError, Options<RefreshRolesData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await refreshRoles({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Role
+ *
+ * Takes a role away with all it was granted. A cancel does not bring it back.
+ */
+export const deleteRoleMutation = (options?: Partial<Options<DeleteRoleData>>): UseMutationOptions<DeleteRoleResponse, DeleteRoleError, Options<DeleteRoleData>> => {
+    const mutationOptions: UseMutationOptions<DeleteRoleResponse, DeleteRoleError, Options<DeleteRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Update Role
+ *
+ * Lets a role sign in, or not any more. Open connections stay open.
+ */
+export const updateRoleMutation = (options?: Partial<Options<UpdateRoleData>>): UseMutationOptions<UpdateRoleResponse, UpdateRoleError, Options<UpdateRoleData>> => {
+    const mutationOptions: UseMutationOptions<UpdateRoleResponse, UpdateRoleError, Options<UpdateRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Revoke Role
+ *
+ * Takes permissions on a resource, or a membership, away from a role.
+ */
+export const revokeRoleMutation = (options?: Partial<Options<RevokeRoleData>>): UseMutationOptions<RevokeRoleResponse, RevokeRoleError, Options<RevokeRoleData>> => {
+    const mutationOptions: UseMutationOptions<RevokeRoleResponse, RevokeRoleError, Options<RevokeRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await revokeRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Grant Role
+ *
+ * Gives a role permissions on a resource, or makes it a member of another role.
+ */
+export const grantRoleMutation = (options?: Partial<Options<GrantRoleData>>): UseMutationOptions<GrantRoleResponse, GrantRoleError, Options<GrantRoleData>> => {
+    const mutationOptions: UseMutationOptions<GrantRoleResponse, GrantRoleError, Options<GrantRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await grantRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Reveal Role Password
+ *
+ * The password that was made for a role, once.
+ */
+export const revealRolePasswordMutation = (options?: Partial<Options<RevealRolePasswordData>>): UseMutationOptions<RevealRolePasswordResponse, RevealRolePasswordError, Options<RevealRolePasswordData>> => {
+    const mutationOptions: UseMutationOptions<RevealRolePasswordResponse, RevealRolePasswordError, Options<RevealRolePasswordData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await revealRolePassword({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Rotate Role Password
+ *
+ * Sets a new password. When the operation has succeeded it can be revealed once.
+ */
+export const rotateRolePasswordMutation = (options?: Partial<Options<RotateRolePasswordData>>): UseMutationOptions<RotateRolePasswordResponse, RotateRolePasswordError, Options<RotateRolePasswordData>> => {
+    const mutationOptions: UseMutationOptions<RotateRolePasswordResponse, RotateRolePasswordError, Options<RotateRolePasswordData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await rotateRolePassword({
                 ...options,
                 ...fnOptions,
                 throwOnError: true
