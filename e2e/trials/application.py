@@ -26,15 +26,14 @@ from typing import Any
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, RetryPolicy, TokenAwarePolicy
-from cassandra.query import PreparedStatement
+from cassandra.query import PreparedStatement, SimpleStatement
 
 from e2e.trials.retry_idempotent import RetryIdempotent
 
 _ERRORS_SHOWN = 10
-_READ_BACK_AT_ONCE = 32
-_READ_BACK_ROUNDS = 5
+_READ_BACK_TRIES = 5
+_PAGE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,36 +227,25 @@ class Application:
             )
 
     def read_back(self, consistency: str) -> dict[str, Any]:
-        """A `ReadBack` of every acknowledged row so far. Rows that cannot be read in a few rounds count as lost."""
+        """A `ReadBack` of every acknowledged row so far, by reading the whole table; raises when it cannot."""
         with self._lock:
             keys = list(self._acknowledged)
-        statement = self._prepare("SELECT word FROM {}.rows WHERE key = ?")
-        statement.consistency_level = ConsistencyLevel.name_to_value[consistency]
-        unread, gone = keys, list[int]()
-        for _ in range(_READ_BACK_ROUNDS):
-            answers = execute_concurrent_with_args(
-                self._session,
-                statement,
-                [(key,) for key in unread],
-                concurrency=_READ_BACK_AT_ONCE,
-                raise_on_first_error=False,
-            )
-            found = {key: _holds(key, answer) for key, answer in zip(unread, answers, strict=True)}
-            # Only what was not answered is asked again: a row that is not there is lost, also if it comes back later.
-            gone += [key for key, holds in found.items() if holds is False]
-            unread = [key for key, holds in found.items() if holds is None]
-            if not unread:
+        everything = SimpleStatement(
+            f"SELECT key, word FROM {self._connecting.keyspace}.rows",
+            consistency_level=ConsistencyLevel.name_to_value[consistency],
+            fetch_size=_PAGE,
+            is_idempotent=True,
+        )
+        for left in reversed(range(_READ_BACK_TRIES)):
+            try:
+                found = {row.key: row.word for row in self._session.execute(everything)}
                 break
-            time.sleep(2)
-        return asdict(ReadBack(consistency=consistency, rows=len(keys), lost=sorted([*gone, *unread])))
-
-
-def _holds(key: int, answer: Any) -> bool | None:
-    """Whether a read found what was written; None when it was not answered."""
-    if not answer.success:
-        return None
-    row = answer.result_or_exc.one()
-    return row is not None and row.word == _word(key)
+            except Exception:  # whatever the driver raises: the nodes may be busy; the last try tells
+                if not left:
+                    raise
+                time.sleep(2)
+        lost = sorted(key for key in keys if found.get(key) != _word(key))
+        return asdict(ReadBack(consistency=consistency, rows=len(keys), lost=lost))
 
 
 def _word(key: int) -> str:
