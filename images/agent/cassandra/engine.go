@@ -278,7 +278,7 @@ func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Sta
 	}
 	var streamed int64
 	if firstBoot && config.FirstBoot.intoData() {
-		if streamed, err = e.startIntoData(ctx, config, report); err != nil {
+		if streamed, err = e.startIntoData(ctx, report); err != nil {
 			return Started{}, err
 		}
 	} else {

@@ -195,11 +195,11 @@ func (v ringView) missing(self string, members []string, replaced string) string
 
 // startIntoData starts a node that joins a ring with data, or goes on with such a start. It returns the bytes it was sent.
 // Error codes: join-refused, join-failed, join-unwatched, and those of any start.
-func (e *Engine) startIntoData(ctx context.Context, config Config, report agent.Report) (int64, error) {
+func (e *Engine) startIntoData(ctx context.Context, report agent.Report) (int64, error) {
 	report(0.05, "Starting the engine")
 	started := make(chan error, 1)
 	go func() { started <- e.supervisor.Start(ctx) }()
-	j := &joiner{engine: e, config: config, report: report}
+	j := &joiner{engine: e, report: report}
 	for done := false; !done; {
 		var err error
 		if done, err = j.step(ctx); err != nil {
@@ -229,8 +229,9 @@ func (e *Engine) startIntoData(ctx context.Context, config Config, report agent.
 // joiner sees a node into a ring with data, from any point on and again after an end of agent or engine.
 type joiner struct {
 	engine *Engine
-	config Config
 	report agent.Report
+	// config is the stored one at the last look: a held node may be told of other members.
+	config Config
 	// waiting: it has not begun to fetch.
 	waiting bool
 	// looked is the engine's process that was seen, unready whether it was so before it was ready to join; the hold counts from
@@ -250,6 +251,9 @@ func (j *joiner) step(ctx context.Context) (done bool, err error) {
 	condition := e.supervisor.Condition()
 	if !condition.Alive {
 		return false, nil
+	}
+	if j.config, err = e.configured(); err != nil {
+		return false, err
 	}
 	within, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

@@ -87,7 +87,8 @@ func (p program) LastWords() string {
 	for _, said := range [][]string{printed, lines(p.engine.place.systemLog())} {
 		for index := len(said) - 1; index >= 0; index-- {
 			line := strings.TrimSpace(said[index])
-			if strings.Contains(line, "WARN") || strings.HasPrefix(line, "at ") {
+			// The engine logs its own command line, which names an error as an option.
+			if strings.Contains(line, "WARN") || strings.HasPrefix(line, "at ") || strings.Contains(line, "ExitOnOutOfMemoryError") {
 				continue
 			}
 			if strings.Contains(line, "ERROR") || strings.Contains(line, "Exception") || strings.Contains(line, "Error") {
