@@ -14,11 +14,22 @@ from django.db import transaction
 from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import Identity
 from backend.accounts.states import PERMISSIONS, Role
+from backend.changes import actions as changes
+from backend.changes.schemas import (
+    AnyChange,
+    ChangeMachineType,
+    ReplaceNode,
+    RestartNode,
+    RollingRestart,
+    RotateCertificates,
+    Scale,
+    Upgrade,
+)
 from backend.clusters import actions as clusters
-from backend.clusters.models import Cluster
+from backend.clusters.models import Cluster, Node
 from backend.clusters.schemas import ClusterOrder
 from backend.clusters.states import ClusterState
-from backend.core.errors import Conflict
+from backend.core.errors import DomainError
 from backend.operations import actions as operations
 from backend.operations.actions import PlannedStep
 from provisioner.tests import plans
@@ -28,6 +39,8 @@ from provisioner.tests.chaos_world import REGION, ZONES
 TENANTS = 4
 # At a time per tenant, so that what is ordered on clusters meets something.
 CLUSTERS = 3
+# Of the catalogue: the default version can be upgraded to it.
+NEWER_VERSION = "5.0.9"
 
 
 @dataclass
@@ -113,6 +126,57 @@ def _on_files(kind: str) -> Order:
     return order
 
 
+def _change(make: Callable[[Tenant, Cluster], AnyChange]) -> Order:
+    """A change of a living cluster, ordered as the API does."""
+
+    def order(tenant: Tenant) -> str | None:
+        cluster = tenant.serving()
+        return cluster and _id(changes.change(tenant.who, cluster.id, make(tenant, cluster)))
+
+    return order
+
+
+def _node(tenant: Tenant, cluster: Cluster) -> str:
+    return tenant.choose.choice(list(Node.objects.filter(cluster=cluster, deleted_at=None).order_by("id"))).id
+
+
+@_change
+def scale_cluster(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    """From one node per rack to two, or back."""
+    nodes = Node.objects.filter(cluster=cluster, deleted_at=None).count()
+    return Scale(kind="scale", nodes_per_zone=1 if nodes > len(ZONES) else 2)
+
+
+@_change
+def replace_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return ReplaceNode(kind="replace_node", node_id=_node(tenant, cluster))
+
+
+@_change
+def restart_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return RestartNode(kind="restart_node", node_id=_node(tenant, cluster))
+
+
+@_change
+def rolling_restart(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return RollingRestart(kind="rolling_restart")
+
+
+@_change
+def rotate_certificates(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return RotateCertificates(kind="rotate_certificates")
+
+
+@_change
+def upgrade_cluster(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return Upgrade(kind="upgrade", engine_version=NEWER_VERSION)
+
+
+@_change
+def change_machine_type(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return ChangeMachineType(kind="machine_type", machine_type="fake.large")
+
+
 @dataclass(frozen=True)
 class Line:
     kind: str
@@ -125,6 +189,13 @@ MIX = (
     Line("create_cluster", 16, create_cluster),
     Line("delete_cluster", 6, delete_cluster),
     Line("rotate_credentials", 10, rotate_credentials),
+    Line("scale_cluster", 5, scale_cluster),
+    Line("replace_node", 6, replace_node),
+    Line("restart_node", 4, restart_node),
+    Line("rolling_restart", 3, rolling_restart),
+    Line("rotate_certificates", 3, rotate_certificates),
+    Line("upgrade_cluster", 2, upgrade_cluster),
+    Line("change_machine_type", 1, change_machine_type),
     Line("repair", 8, _on_files("repair")),
     Line("backup", 8, _on_files("backup")),
 )
@@ -149,7 +220,7 @@ class Customers:
             line = self.choose.choices(MIX, [line.weight for line in MIX])[0]
             try:
                 ordered = line.order(self.choose.choice(self.tenants))
-            except Conflict as refusal:
+            except DomainError as refusal:
                 self.refused[f"{line.kind}: {refusal.code}"] += 1
                 continue
             if ordered is not None:
