@@ -195,6 +195,15 @@ class FakeAgents:
             yield membership
             membership.store()
 
+    def set_looks(self, looks: Mapping[str, int]) -> None:
+        """How many looks at a job of a kind find it still running, from now on."""
+        self._looks = dict(looks)
+
+    def config_of(self, node_id: str) -> dict[str, Any]:
+        """The configuration that the node was given last."""
+        with self._connection() as database:
+            return dict(_load(database, f"node {node_id}")["config"] or {})
+
     def stream_limits(self) -> dict[str, int]:
         """Of the nodes whose limit is not what their configuration says, in MiB per second."""
         with self._connection() as database:

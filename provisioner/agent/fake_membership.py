@@ -14,7 +14,10 @@ from provisioner.agent.base import AgentRefused
 from provisioner.agent.fake_ring import POSITIONS, FakeRing, Member, Table, new_host_id
 
 CANARY = "ringmaster"
-"""The keyspace whose table `canary` has a row at every position."""
+"""The keyspace of the table `canary`."""
+
+_ROWS = 256
+"""So many rows it has; each position stands for some of them."""
 
 _ROW_BYTES = 400
 
@@ -185,7 +188,7 @@ class Membership:
         self.store()
 
     def plant_canary(self) -> dict[str, Any]:
-        self.ring.tables.setdefault(CANARY, {})["canary"] = Table(POSITIONS * _ROW_BYTES, POSITIONS)
+        self.ring.tables.setdefault(CANARY, {})["canary"] = Table(_ROWS * _ROW_BYTES, _ROWS)
         self.ring.write(CANARY, self._up())
         self.store()
         return {}
@@ -194,7 +197,8 @@ class Membership:
         host_id = self._own()
         mine = [p for p, replicas in enumerate(self.ring.replicas(CANARY)) if host_id in replicas]
         held = self.ring.members[host_id].holds.get(CANARY, [])
-        return {"checked": len(mine), "missing": len(set(mine) - set(held))}
+        rows = _ROWS // POSITIONS
+        return {"checked": rows * len(mine), "missing": rows * len(set(mine) - set(held))}
 
     def describe_data(self) -> dict[str, Any]:
         held = self.ring.members[self._own()].holds
@@ -214,7 +218,8 @@ class Membership:
     def rebuild(self, datacenter: str) -> dict[str, Any]:
         host_id = self._own()
         before = self._held_bytes(host_id)
-        self.ring.stream_to(host_id, self._up(), datacenter=datacenter)
+        if not self.streams_nothing:
+            self.ring.stream_to(host_id, self._up(), datacenter=datacenter)
         self.store()
         return {"bytes_streamed": self._held_bytes(host_id) - before}
 

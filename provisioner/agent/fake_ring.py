@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 POSITIONS = 64
-"""As many rows as the pretended canary has."""
 
 _LOWEST = -(2**63)
 _STEP = 2**64 // POSITIONS

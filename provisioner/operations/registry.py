@@ -19,7 +19,42 @@ def find(kind: str) -> OperationCode | None:
 
 def register_all() -> None:
     """Make every kind of this release known. Workers call it once; the runner's own tests need none of them."""
-    from provisioner.operations import create_cluster, delete_cluster, rotate_credentials
+    from provisioner.operations import (
+        add_datacenter,
+        apply_settings,
+        change_access,
+        change_machine_type,
+        create_cluster,
+        delete_cluster,
+        remove_datacenter,
+        replace_node,
+        restart_nodes,
+        rotate_certificates,
+        rotate_credentials,
+        scale_cluster,
+        start_node,
+        stop_node,
+        upgrade_cluster,
+    )
 
-    for code in (create_cluster.CODE, delete_cluster.CODE, rotate_credentials.CODE):
+    for code in (
+        add_datacenter.CODE,
+        apply_settings.CODE,
+        change_access.CHANGE_ACCESS,
+        change_access.CHANGE_ALLOWLIST,
+        change_access.READ_ACCESS,
+        change_machine_type.CODE,
+        create_cluster.CODE,
+        delete_cluster.CODE,
+        remove_datacenter.CODE,
+        replace_node.CODE,
+        restart_nodes.RESTART_NODE,
+        restart_nodes.ROLLING_RESTART,
+        rotate_certificates.CODE,
+        rotate_credentials.CODE,
+        scale_cluster.CODE,
+        start_node.CODE,
+        stop_node.CODE,
+        upgrade_cluster.CODE,
+    ):
         register(code)

@@ -58,6 +58,7 @@ def scale_in(*, living: Sequence[Node], leaving: Sequence[Node]) -> Planned:
         kind="scale_cluster",
         groups=[
             [_about(datacenter, "check_removal", "Check that the rest can hold the data", 120)],
+            [_about(datacenter, "fit_replication", "Fit the system's replicas to the nodes that stay", 120)],
             _lift(leaving),
             *(group for node in leaving for group in _leave(node)),
             _publish(rest),
