@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from provisioner import runner
 from provisioner.operations import registry
-from provisioner.reconcile import capacity, certificates, healing, health, leaks
+from provisioner.reconcile import capacity, certificates, drift, healing, health, leaks, roles
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +84,20 @@ def reconcile_certificates() -> None:
     """See provisioner/reconcile/certificates.py."""
     close_old_connections()
     certificates.renew_certificates()
+
+
+@shared_task(name="provisioner.reconcile_drift", time_limit=RECONCILE_LIMIT)
+def reconcile_drift() -> None:
+    """See provisioner/reconcile/drift.py."""
+    close_old_connections()
+    drift.compare_settings()
+
+
+@shared_task(name="provisioner.reconcile_roles", time_limit=RECONCILE_LIMIT)
+def reconcile_roles() -> None:
+    """See provisioner/reconcile/roles.py."""
+    close_old_connections()
+    roles.read_roles()
 
 
 @shared_task(name="provisioner.ping")

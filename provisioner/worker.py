@@ -66,6 +66,8 @@ app.conf.update(
         "leaks": {"task": "provisioner.reconcile_leaks", "schedule": 30.0, "options": {"expires": 30}},
         "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
+        "drift": {"task": "provisioner.reconcile_drift", "schedule": 120.0, "options": {"expires": 120}},
+        "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.
     beat_max_loop_interval=1,

@@ -1,7 +1,7 @@
 """Access over HTTP: the IP allowlist, and the roles of a cluster's database."""
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Query, Router
 
 from backend.access import actions, queries, schemas
 from backend.accounts.queries import identity, require
@@ -67,8 +67,9 @@ def grant_role(request: HttpRequest, cluster_id: str, role: str, order: schemas.
 
 
 @router.delete("/clusters/{cluster_id}/roles/{role}/grants", operation_id="revoke_role", response=STARTED)
-def revoke_role(request: HttpRequest, cluster_id: str, role: str, order: schemas.GrantOrder) -> HttpResponse:
+def revoke_role(request: HttpRequest, cluster_id: str, role: str, what: Query[schemas.Revocation]) -> HttpResponse:
     """Takes permissions on a resource, or a membership, away from a role."""
+    order = schemas.GrantOrder(**what.dict())
     return prepared(actions.revoke_role(identity(request), cluster_id, role, order), status=202)
 
 

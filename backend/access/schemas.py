@@ -109,6 +109,14 @@ class GrantOrder(RequestBody):
     member_of: RoleName | None = None
 
 
+class Revocation(Schema):
+    """The query parameters of revoke_role: what a grant_role said."""
+
+    resource: Resource | None = None
+    permissions: list[Permission] = Field(default=[], max_length=16, description="Repeat the parameter for several")
+    member_of: RoleName | None = None
+
+
 class RoleChangeStarted(Schema):
     operation: Operation
 

@@ -22,8 +22,8 @@ def new_request(key_pem: str, common_name: str) -> str:
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
-def new_certificate(key_pem: str, common_name: str, *, days: int) -> str:
-    """PEM of a certificate that its own key has signed, valid for so many days."""
+def new_certificate(key_pem: str, common_name: str, *, days: int, age_days: int = 1) -> str:
+    """PEM of a certificate that its own key has signed: made `age_days` ago, valid for so many `days` from now."""
     key, now = _key(key_pem), datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
@@ -31,7 +31,7 @@ def new_certificate(key_pem: str, common_name: str, *, days: int) -> str:
         .issuer_name(_name(common_name))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _DAY)
+        .not_valid_before(now - age_days * _DAY)
         .not_valid_after(now + days * _DAY)
         .sign(key, _SHA256)
     )

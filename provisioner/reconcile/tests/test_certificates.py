@@ -10,8 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from backend.clusters.models import Node, NodeEnrolment
+from backend.clusters.models import MaintenanceWindow, Node, NodeEnrolment
+from backend.operations.models import Operation
+from provisioner.agent import fake_certificates
 from provisioner.agent.base import AgentUnreachable
 from provisioner.operations.surroundings import Surroundings, surroundings, use
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
@@ -26,12 +29,19 @@ class Agents:
     def __init__(self) -> None:
         self.installed: dict[str, str] = {}
         self.lose_next = False
+        self.lose_reply = False
+        self.signed = 0
 
     def __call__(self, node: Node) -> "Agents":
         self.node_id = node.id
         return self
 
+    def certificate(self) -> str:
+        old = fake_certificates.new_certificate(fake_certificates.new_key(), self.node_id, days=5, age_days=25)
+        return self.installed.get(self.node_id, old)
+
     def request_certificate(self) -> str:
+        self.signed += 1
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self.node_id)])
         request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, SHA256())
@@ -42,6 +52,9 @@ class Agents:
             self.lose_next = False
             raise AgentUnreachable("gone")
         self.installed[self.node_id] = certificate_pem
+        if self.lose_reply:
+            self.lose_reply = False
+            raise AgentUnreachable("gone")
 
 
 @pytest.fixture
@@ -79,3 +92,44 @@ def test_a_certificate_lost_on_the_way_is_made_again(agents: Agents) -> None:
     agents.lose_next = True
     assert renew_certificates() == 0
     assert renew_certificates() == 1
+
+
+def test_a_certificate_whose_reply_was_lost_is_not_made_again(agents: Agents) -> None:
+    agents.lose_reply = True
+    assert renew_certificates() == 0
+    assert renew_certificates() == 1
+    assert agents.signed == 1
+
+
+@pytest.fixture
+def ending(tmp_path: Path) -> Iterator[ClusterWorld]:
+    """An active cluster whose engines' certificates have a quarter of their life left."""
+    with cluster_world(tmp_path, ClusterWorld.create) as world:
+        world.created()
+        nodes = Node.objects.filter(cluster_id=world.cluster_id)
+        nodes.update(engine_certificate_expires_at=Now() + timedelta(days=99))
+        yield world
+
+
+def test_engines_certificates_are_renewed_by_an_operation_once(ending: ClusterWorld) -> None:
+    before = ending.agents.certificate_serials()
+    assert (renew_certificates(), renew_certificates()) == (1, 0)
+    operation = Operation.objects.get(kind="rotate_certificates")
+    assert operation.actor == "ringmaster"
+    ending.finish(operation)
+    after = ending.agents.certificate_serials()
+    assert len(after) == 3
+    assert not set(before.values()) & set(after.values())
+    assert renew_certificates() == 0
+
+
+def test_outside_of_the_windows_nothing_is_begun(ending: ClusterWorld) -> None:
+    yesterday = timezone.now() - timedelta(hours=30)
+    MaintenanceWindow.objects.create(
+        cluster_id=ending.cluster_id,
+        weekdays=[yesterday.weekday()],
+        starts_at=yesterday.time(),
+        minutes=60,
+        time_zone="UTC",
+    )
+    assert renew_certificates() == 0
