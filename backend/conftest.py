@@ -65,6 +65,9 @@ class ApiClient:
     def patch(self, path: str, body: object = None, **headers: str) -> Any:
         return self._send("PATCH", path, body, headers)
 
+    def put(self, path: str, body: object = None, **headers: str) -> Any:
+        return self._send("PUT", path, body, headers)
+
     def delete(self, path: str, **headers: str) -> Any:
         return self._send("DELETE", path, None, headers)
 

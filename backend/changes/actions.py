@@ -10,15 +10,14 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.changes.planning import Proposal, Refused, propose
-from backend.changes.queries import facts_of
+from backend.changes.queries import beside_of, check_not_deleted, facts_of
 from backend.changes.schemas import AddDatacenter, AnyChange, ChangeMachineType, ReplaceNode, Scale
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, get_cluster
-from backend.clusters.states import SERVING, ClusterState, reason_against_changing
 from backend.core.errors import Conflict, DomainError, Invalid
 from backend.operations import actions as operations
 from backend.operations.models import Operation
-from backend.operations.queries import get_operation, open_operation
+from backend.operations.queries import get_operation
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,9 @@ def begin(cluster_id: str, wanted: AnyChange, *, actor: str) -> Begun:
     """Begins a change of a living cluster, whoever wants it. Raises Invalid, Conflict."""
     # Held until the end: two changes at once would both choose from the same nodes, names and tokens.
     cluster = Cluster.objects.select_for_update().get(id=cluster_id)
-    _check_serving(cluster)
+    check_not_deleted(cluster)
+    if refusal := beside_of(cluster, wanted).refusal:
+        raise refusal
     _hold_room(cluster, wanted)
     try:
         proposal = propose(facts_of(cluster), wanted)
@@ -73,18 +74,6 @@ def begin(cluster_id: str, wanted: AnyChange, *, actor: str) -> Begun:
     )
     operations.notify(cluster.organisation_id, "cluster", cluster.id, cluster.id)
     return Begun(operation, proposal)
-
-
-def _check_serving(cluster: Cluster) -> None:
-    """An operation that stands in the way says more than the state that it has brought about."""
-    state, busy = ClusterState(cluster.state), open_operation(cluster.id)
-    if state is ClusterState.DELETED:
-        raise Conflict(
-            "cluster_deleted", f"The cluster {cluster.name} is deleted already.", hint="Nothing is left to do."
-        )
-    if state not in SERVING and busy is None:
-        reason = reason_against_changing(state, may=True, busy_kind=None) or ""
-        raise Conflict("cluster_not_active", reason, hint="Look at the cluster's state and its operations.")
 
 
 def _hold_room(cluster: Cluster, wanted: AnyChange) -> None:

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from backend.accounts.queries import Identity
 from backend.catalog import queries as catalog
 from backend.catalog.models import MachineType
-from backend.changes.planning import Facts, NothingToDo, Proposal, Refused, desired, propose
+from backend.changes.planning import OPERATION_KINDS, Facts, NothingToDo, Proposal, Refused, desired, propose
 from backend.changes.plans import Planned
 from backend.changes.schemas import AnyChange, DesiredState, Mode
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, used_memory_mib
-from backend.clusters.states import SERVING, ClusterState, reason_against_changing
+from backend.clusters.states import ClusterState, reason_against_changing
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
 from backend.operations import coordination, turns
@@ -69,25 +70,22 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
     cluster = Cluster.objects.filter(organisation_id=who.organisation_id, id=cluster_id).first()
     if cluster is None:
         raise cluster_not_found()
-    if cluster.state == ClusterState.DELETED:
-        raise Conflict(
-            "cluster_deleted", f"The cluster {cluster.name} is deleted already.", hint="Nothing is left to do."
-        )
+    check_not_deleted(cluster)
     facts = facts_of(cluster)
     changes = desired.changes(facts, wanted) if isinstance(wanted, DesiredState) else [wanted]
     planned: list[dict[str, Any]] = []
     for change in changes:
+        # Only the first meets what is being done now.
+        beside = Beside() if planned else beside_of(cluster, change)
         try:
             proposal = propose(facts, change)
         except NothingToDo:
             continue
         except Refused as refused:
-            planned.append(_not_possible(change, refused))
+            planned.append(_not_possible(change, refused, beside))
             # What comes after it would begin with a state that is not reached.
             break
-        # Only the first meets what is being done now.
-        standing = _beside(cluster, proposal.planned) if not planned else _Beside()
-        planned.append(_possible(change, proposal, standing))
+        planned.append(_possible(change, proposal, beside))
         facts = proposal.after
     return {
         "possible": all(each["reason"] is None for each in planned),
@@ -97,53 +95,53 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
     }
 
 
-class _Beside:
-    """How a planned operation stands to what is open on the cluster."""
+def check_not_deleted(cluster: Cluster) -> None:
+    """Raises Conflict."""
+    if cluster.state == ClusterState.DELETED:
+        raise Conflict(
+            "cluster_deleted", f"The cluster {cluster.name} is deleted already.", hint="Nothing is left to do."
+        )
 
-    def __init__(self, *, reason: str | None = None, hint: str | None = None, warning: str | None = None) -> None:
-        self.reason = reason
-        self.hint = hint
-        self.warning = warning
+
+@dataclass(frozen=True)
+class Beside:
+    """How a wanted change stands to what is open on the cluster, and to the cluster's state."""
+
+    refusal: Conflict | None = None
+    warning: str = ""
 
 
-def _beside(cluster: Cluster, planned: Planned) -> _Beside:
-    """The same table that operations.start obeys, without its lock: a plan is no promise."""
+def beside_of(cluster: Cluster, change: AnyChange) -> Beside:
+    """Without the lock of operations.start, which obeys the same table: what is true now may not be in a moment.
+
+    Asked before the change itself is judged: nodes that are on their way in or out are no reason, but the operation is.
+    """
+    kind = OPERATION_KINDS[change.kind]
     rows = {row.id: row for row in Operation.objects.filter(cluster_id=cluster.id, state__in=OPEN).order_by("id")}
-    # Sorts after every id, as the youngest does.
-    me = Standing(
-        id="~",
-        kind=planned.kind,
-        exclusive=coordination.is_exclusive(planned.kind),
-        pausable=planned.pausable,
-        going=True,
-    )
+    # Its id sorts after all others, as that of the youngest does.
+    me = Standing(id="~", kind=kind, exclusive=coordination.is_exclusive(kind), pausable=False, going=True)
     others = [turns.standing(row) for row in rows.values()]
     for other in others:
         found = coordination.between(other, me)
         if found.verdict is Verdict.REFUSE:
-            refusal = operations.in_progress(rows[other.id], found.reason)
-            return _Beside(reason=refusal.message, hint=refusal.hint)
-    state = ClusterState(cluster.state)
-    if state not in SERVING:
-        return _Beside(
-            reason=reason_against_changing(state, may=True, busy_kind=None),
-            hint="Look at the cluster's state and its operations.",
-        )
+            return Beside(operations.in_progress(rows[other.id], found.reason))
+    if reason := reason_against_changing(ClusterState(cluster.state), may=True, busy_kind=None):
+        return Beside(Conflict("cluster_not_active", reason, hint="Look at the cluster's state and its operations."))
     first = coordination.in_the_way(me, others)
     if first is None:
-        return _Beside()
+        return Beside()
     reason = coordination.between(first, me).reason
-    return _Beside(warning=f"It begins when the operation {first.id} ({title(first.kind).lower()}) lets it. {reason}")
+    return Beside(warning=f"It begins when the operation {first.id} ({title(first.kind).lower()}) lets it. {reason}")
 
 
-def _possible(change: AnyChange, proposal: Proposal, beside: _Beside) -> dict[str, Any]:
+def _possible(change: AnyChange, proposal: Proposal, beside: Beside) -> dict[str, Any]:
     planned = proposal.planned
     return {
         "kind": change.kind,
         "title": proposal.title,
-        "mode": proposal.mode if beside.reason is None else Mode.NOT_POSSIBLE,
-        "reason": beside.reason,
-        "hint": beside.hint,
+        "mode": proposal.mode if beside.refusal is None else Mode.NOT_POSSIBLE,
+        "reason": beside.refusal and beside.refusal.message,
+        "hint": beside.refusal and beside.refusal.hint,
         "steps": _work(planned),
         "steps_total": sum(len(group) for group in planned.groups),
         "nodes_touched": list(proposal.touched),
@@ -155,13 +153,13 @@ def _possible(change: AnyChange, proposal: Proposal, beside: _Beside) -> dict[st
     }
 
 
-def _not_possible(change: AnyChange, refused: Refused) -> dict[str, Any]:
+def _not_possible(change: AnyChange, refused: Refused, beside: Beside) -> dict[str, Any]:
     return {
         "kind": change.kind,
         "title": change.kind.replace("_", " ").capitalize(),
         "mode": Mode.NOT_POSSIBLE,
-        "reason": refused.sentence,
-        "hint": refused.hint or None,
+        "reason": refused.sentence if beside.refusal is None else beside.refusal.message,
+        "hint": (refused.hint if beside.refusal is None else beside.refusal.hint) or None,
         "steps": [],
         "steps_total": 0,
         "nodes_touched": [],

@@ -22,7 +22,23 @@ from backend.changes.schemas import (
     Upgrade,
 )
 
-__all__ = ["Facts", "NothingToDo", "Proposal", "Refused", "desired", "propose"]
+__all__ = ["OPERATION_KINDS", "Facts", "NothingToDo", "Proposal", "Refused", "desired", "propose"]
+
+# By the kind of a change: the kind of the operation that it is.
+OPERATION_KINDS = {
+    "scale": "scale_cluster",
+    "replace_node": "replace_node",
+    "restart_node": "restart_node",
+    "stop_node": "stop_node",
+    "start_node": "start_node",
+    "rolling_restart": "rolling_restart",
+    "upgrade": "upgrade_cluster",
+    "machine_type": "change_machine_type",
+    "settings": "apply_settings",
+    "add_datacenter": "add_datacenter",
+    "remove_datacenter": "remove_datacenter",
+    "rotate_certificates": "rotate_certificates",
+}
 
 
 def propose(facts: Facts, change: Change) -> Proposal:

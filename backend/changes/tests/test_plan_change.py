@@ -1,0 +1,159 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backend.accounts.states import Permission, Role
+from backend.clusters.models import Cluster, Node
+from backend.clusters.states import NodeState
+from backend.conftest import ApiClient, Tenant
+from backend.operations import actions as operations
+from backend.operations.models import Operation
+
+
+def plan(api: ApiClient, cluster: Cluster, **body: Any) -> dict[str, Any]:
+    answer = api.post(f"/clusters/{cluster.id}/plan", body)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_it_says_what_would_happen_and_changes_nothing(api: ApiClient, active: Cluster):
+    operations_before = Operation.objects.count()
+    found = plan(api, active, kind="scale", nodes_per_zone=2)
+    (change,) = found["changes"]
+    assert found["possible"] is True
+    assert change["reason"] is None
+    assert (change["kind"], change["mode"]) == ("scale", "membership")
+    assert change["title"] == "Add 3 nodes to local-local-1, 1 per zone"
+    new = ["orders-local-1a-2", "orders-local-1b-2", "orders-local-1c-2"]
+    assert change["nodes_touched"] == new
+    assert {"title": "Join the ring", "nodes": new} in change["steps"]
+    assert change["steps_total"] > len(change["steps"])
+    assert found["expected_seconds"] == change["expected_seconds"] > 0
+    assert found["cost_per_month_micros"] == 0
+    assert change["cancellable"].startswith("It can be cancelled until this begins: ")
+    assert (Node.objects.count(), Operation.objects.count()) == (3, operations_before)
+
+
+def test_what_is_not_possible_has_the_reason_and_a_hint(
+    api: ApiClient, active: Cluster, budget: Callable[[int | None], None]
+):
+    budget(2400)
+    found = plan(api, active, kind="scale", nodes_per_zone=2)
+    (change,) = found["changes"]
+    assert found["possible"] is False
+    assert change["mode"] == "not_possible"
+    assert change["reason"] == "local-1 has room for 1 more node of type local.small; this change needs 3."
+    assert change["hint"]
+    assert change["steps"] == []
+
+
+def test_nothing_to_do_is_an_empty_plan(api: ApiClient, active: Cluster):
+    assert plan(api, active, kind="scale", nodes_per_zone=1) == {
+        "possible": True,
+        "changes": [],
+        "expected_seconds": 0,
+        "cost_per_month_micros": 0,
+    }
+    assert plan(api, active, kind="desired_state", engine_version="5.0.5")["changes"] == []
+
+
+def test_a_desired_state_becomes_several_changes_in_order(api: ApiClient, active: Cluster):
+    found = plan(
+        api,
+        active,
+        kind="desired_state",
+        nodes_per_zone=2,
+        machine_type="local.medium",
+        engine_version="5.0.9",
+        settings={"read_timeout_ms": 7000},
+    )
+    assert [change["kind"] for change in found["changes"]] == ["machine_type", "scale", "settings", "upgrade"]
+    assert found["expected_seconds"] == sum(change["expected_seconds"] for change in found["changes"])
+    upgraded = found["changes"][-1]["nodes_touched"]
+    # On the nodes that the changes before lead to.
+    assert len(upgraded) == 6
+    assert upgraded[0] == "orders-local-1a-2"
+
+
+def test_after_one_that_is_not_possible_nothing_is_planned(api: ApiClient, active: Cluster):
+    found = plan(api, active, kind="desired_state", machine_type="mars.large", engine_version="5.0.9")
+    assert found["possible"] is False
+    assert [change["kind"] for change in found["changes"]] == ["machine_type"]
+
+
+def test_during_another_change_it_names_it_and_shows_the_steps_all_the_same(api: ApiClient, active: Cluster):
+    started = api.post(f"/clusters/{active.id}/changes", {"kind": "rolling_restart"}).json()["operation"]
+    (change,) = plan(api, active, kind="upgrade", engine_version="5.0.9")["changes"]
+    assert change["mode"] == "not_possible"
+    assert change["reason"].startswith(
+        f"The operation {started['id']} (restart node by node) is working on this cluster."
+    )
+    assert change["steps"]
+    refused = api.post(f"/clusters/{active.id}/changes", {"kind": "upgrade", "engine_version": "5.0.9"})
+    assert refused.json()["error"]["message"] == change["reason"]
+
+
+def test_what_it_would_wait_for_is_a_warning(api: ApiClient, active: Cluster):
+    operations.start(
+        organisation_id=active.organisation_id,
+        kind="backup",
+        cluster_id=active.id,
+        cluster_name=active.name,
+        actor="test",
+        parameters={},
+        groups=[[operations.PlannedStep("copy", "Copy")]],
+        expected_seconds=1,
+        exclusive=False,
+    )
+    (change,) = plan(api, active, kind="rolling_restart")["changes"]
+    assert change["reason"] is None
+    assert "The backup that is being made ends first" in change["warnings"][-1]
+
+
+def test_it_is_for_everybody_who_may_see_clusters(tenant: Tenant, active: Cluster):
+    assert plan(tenant.api(tenant.member(Role.VIEWER)), active, kind="rolling_restart")["possible"]
+    blind = tenant.api(scopes=[Permission.CLUSTERS_WRITE])
+    assert blind.post(f"/clusters/{active.id}/plan", {"kind": "rolling_restart"}).status_code == 403
+
+
+def test_others_do_not_find_the_cluster(foreign: ApiClient, active: Cluster):
+    assert foreign.post(f"/clusters/{active.id}/plan", {"kind": "rolling_restart"}).status_code == 404
+
+
+def test_of_a_deleted_cluster_nothing_is_planned(api: ApiClient, deleted: Cluster):
+    answer = api.post(f"/clusters/{deleted.id}/plan", {"kind": "rolling_restart"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "cluster_deleted")
+
+
+def test_of_one_that_is_being_made_nothing_is_possible(api: ApiClient, creating: Cluster):
+    (change,) = plan(api, creating, kind="rotate_certificates")["changes"]
+    assert change["mode"] == "not_possible"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "kind"),
+        ({"kind": "shrink"}, "kind"),
+        ({"kind": "scale"}, ""),
+        ({"kind": "scale", "nodes_per_zone": 1, "nodes_total": 3}, ""),
+        ({"kind": "scale", "nodes_per_zone": "2"}, "nodes_per_zone"),
+        ({"kind": "scale", "nodes_per_zone": 31}, "nodes_per_zone"),
+        ({"kind": "scale", "nodes_per_zone": 2, "fast": True}, "fast"),
+        ({"kind": "restart_node", "node_id": "orders-local-1a-1"}, "node_id"),
+        ({"kind": "add_datacenter", "region": "local-1", "zones": ["!"]}, "zones.0"),
+    ],
+)
+def test_problems_are_named_by_their_field(api: ApiClient, active: Cluster, body: dict[str, Any], field: str):
+    answer = api.post(f"/clusters/{active.id}/plan", body)
+    assert answer.status_code == 422
+    assert field in [found["field"] for found in answer.json()["error"]["fields"]]
+
+
+def test_a_node_that_is_down_counts_for_the_others(api: ApiClient, active: Cluster):
+    Node.objects.filter(name="orders-local-1b-1").update(state=NodeState.DOWN)
+    node = Node.objects.get(name="orders-local-1a-1")
+    (change,) = plan(api, active, kind="stop_node", node_id=node.id)["changes"]
+    assert change["reason"] == "Stopping orders-local-1a-1 would leave 1 of 3 replicas; QUORUM needs 2."
