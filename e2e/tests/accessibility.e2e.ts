@@ -1,7 +1,8 @@
 /** Every page, light and dark, with real things on it: no violation of WCAG 2.2 AA; and pictures to look at. */
 
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 import { type Cluster, deleteCluster, ended, type Operation, orderCluster } from "../support/api";
+import { openChange, openNodeAction, planIn } from "../support/cluster-page";
 import { expect, expectAccessible, picture, test } from "../support/test";
 
 let cluster: Cluster;
@@ -35,6 +36,21 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     "cluster-activity",
     () => `/clusters/${cluster.id}?tab=activity`,
     (page) => expect(page.getByText("Succeeded", { exact: true })).toBeVisible(),
+  ],
+  [
+    "cluster-settings",
+    () => `/clusters/${cluster.id}?tab=settings`,
+    (page) => expect(page.getByLabel("Compaction throughput")).toBeVisible(),
+  ],
+  [
+    "cluster-access",
+    () => `/clusters/${cluster.id}?tab=access`,
+    (page) => expect(page.getByRole("heading", { name: "Database roles" })).toBeVisible(),
+  ],
+  [
+    "cluster-protection",
+    () => `/clusters/${cluster.id}?tab=protection`,
+    (page) => expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible(),
   ],
   [
     "operations",
@@ -73,6 +89,64 @@ for (const [name, path, ready] of pages) {
     await picture(page, `${name}-dark`);
   });
 }
+
+const dialogs: [name: string, open: (page: Page) => Promise<Locator>][] = [
+  [
+    "machine-type",
+    async (page) => {
+      const dialog = await openChange(page, "Change machine type");
+      await dialog.getByRole("button", { name: /Machine type/ }).click();
+      await page.getByRole("option", { name: /local\.medium/ }).click();
+      return dialog;
+    },
+  ],
+  [
+    "upgrade",
+    async (page) => {
+      const dialog = await openChange(page, "Upgrade");
+      await dialog.getByRole("button", { name: /Version/ }).click();
+      await page.getByRole("option", { name: "5.0.9" }).click();
+      return dialog;
+    },
+  ],
+  ["rolling-restart", (page) => openChange(page, "Rolling restart")],
+  ["rotate-certificates", (page) => openChange(page, "Rotate certificates")],
+  [
+    "add-datacenter",
+    async (page) => {
+      const dialog = await openChange(page, "Add data centre");
+      await dialog.getByRole("button", { name: /Region/ }).click();
+      await page.getByRole("option", { name: /local-2/ }).click();
+      await dialog.getByRole("checkbox", { name: "Alter the replication of the keyspaces" }).check();
+      return dialog;
+    },
+  ],
+  ["stop-node", (page) => openNodeAction(page, "pictured-local-1a-1", "Stop")],
+  ["replace-node", (page) => openNodeAction(page, "pictured-local-1a-1", "Replace")],
+];
+
+for (const [name, open] of dialogs) {
+  test(`the dialog ${name} shows its plan, accessibly, light and dark`, async ({ ownerPage: page }) => {
+    await page.goto(`/clusters/${cluster.id}`);
+    const dialog = await open(page);
+    expect(await planIn(dialog)).toContain("What the application will notice");
+    await expectAccessible(page);
+    await picture(page, `dialog-${name}-light`);
+    const light = await background(page);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(() => background(page)).not.toBe(light);
+    await expectAccessible(page);
+    await picture(page, `dialog-${name}-dark`);
+  });
+}
+
+test("the dialog for a new role is accessible", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=access`);
+  await page.getByRole("button", { name: "Create role" }).click();
+  await expect(page.getByRole("dialog").getByLabel("Name", { exact: true })).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "dialog-create-role");
+});
 
 test("dark mode is chosen in the account menu and remembered", async ({ ownerPage: page }) => {
   await page.goto("/clusters");

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { type Node, nodesOf } from "../support/api";
+import { openChange } from "../support/cluster-page";
 import { CHECKOUT, instance, PYTHON } from "../support/instance";
 import { machineFolders, NOTHING, portsOpenOn, processesAbout, type Remains } from "../support/remains";
 import { runSnippet } from "../support/snippets";
@@ -179,8 +180,7 @@ test("delete: after typing the name, nothing of it is left", async ({ ownerPage:
   expect(portsOpenOn(addresses).length).toBeGreaterThanOrEqual(6);
 
   await page.goto(`/clusters/${clusterId}`);
-  await page.getByRole("button", { name: "Delete cluster" }).click();
-  const dialog = page.getByRole("dialog");
+  const dialog = await openChange(page, "Delete cluster");
   const confirm = dialog.getByRole("button", { name: "Delete", exact: true });
   await dialog.getByLabel(`To confirm, type ${NAME}`).fill("orders");
   await expect(confirm).toBeDisabled();

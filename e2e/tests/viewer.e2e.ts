@@ -1,4 +1,5 @@
 import { ask, type Cluster, call, ended, newMember, orderCluster } from "../support/api";
+import { expectDisabledBecause } from "../support/cluster-page";
 import { expect, expectAccessible, picture, signIn, test } from "../support/test";
 
 test("a viewer sees everything, and reads why they may not order or delete", async ({ page }) => {
@@ -15,7 +16,15 @@ test("a viewer sees everything, and reads why they may not order or delete", asy
   await picture(page, "viewer");
 
   await page.getByRole("link", { name: "looked-at" }).click();
-  await expect(page.getByRole("button", { name: "Delete cluster" })).toBeDisabled();
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  for (const entry of ["Scale …", "Delete cluster …"]) {
+    await expectDisabledBecause(
+      page,
+      page.getByRole("menuitem", { name: entry }),
+      "Your role or token may not change clusters.",
+    );
+  }
+  await page.keyboard.press("Escape");
   await expect(page.getByRole("button", { name: "Cancel operation" })).toBeDisabled();
   const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
   const refused = await page.request.delete(`/api/v1/clusters/${cluster.id}`, {

@@ -139,7 +139,13 @@ function ZoneNodes({ cluster, zone, nodes }: { cluster: Cluster; zone: string; n
         { id: "address", header: "Address", cell: ({ address }) => address ?? "–" },
         { id: "type", header: "Machine type", cell: ({ machine_type }) => machine_type },
         { id: "version", header: "Engine", cell: ({ engine_version }) => engine_version || "–" },
-        { id: "data", header: "Data", cell: ({ data_bytes }) => (data_bytes === null ? "–" : formatBytes(data_bytes)) },
+        {
+          id: "data",
+          header: "Data",
+          cell: ({ data_bytes }) => (
+            <span className="nowrap">{data_bytes === null ? "–" : formatBytes(data_bytes)}</span>
+          ),
+        },
         { id: "disk", header: "Disk used", cell: (node) => <DiskUse node={node} /> },
         { id: "host", header: "Host id", cell: (node) => <HostId node={node} /> },
         { id: "actions", header: "Actions", cell: (node) => <NodeMenu cluster={cluster} node={node} /> },
@@ -179,5 +185,9 @@ const FULL = 0.7;
 
 function HostId({ node }: { node: Node }) {
   if (!node.host_id) return <>–</>;
-  return <Copy value={node.host_id} label={`host id of ${node.name}`} shown={`${node.host_id.slice(0, 8)} …`} />;
+  return (
+    <span className="nowrap">
+      <Copy value={node.host_id} label={`host id of ${node.name}`} shown={node.host_id.slice(0, 8)} />
+    </span>
+  );
 }
