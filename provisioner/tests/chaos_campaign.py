@@ -41,6 +41,8 @@ if TYPE_CHECKING:  # Django is set up only when the campaign's own database is t
 TIME_SCALE = "0.4"  # a lease is 3.2 s
 WORKERS = 2
 CHILDREN = 3
+# Seconds after which an operation that is not finished counts as stuck, as nothing at all has been recorded meanwhile.
+STILL = 25.0
 
 
 @dataclass
@@ -208,7 +210,10 @@ class Chaos:
 
 
 def run(*, operations: int, seconds: float, seed: int) -> Report:
-    """Run a campaign. Faults strike while orders come in, for about half of `seconds`; then all must finish."""
+    """Run a campaign. Faults strike while orders come in, for about half of `seconds`; then all must finish.
+
+    It takes longer on a busy machine: for as long as something moves, and at most four times as long.
+    """
     folder = Path(tempfile.mkdtemp(prefix="rm-chaos-"))
     folder.chmod(0o711)
     postgres = services.start_postgres(folder / "postgres")
@@ -299,7 +304,8 @@ def _fight(
     world = fake_world(fleet.logs)
     customers = Customers(random.Random(seed + 1))
     ordered = customers.move_in()
-    monitor = Monitor(world.rings, Judge(lambda address: world.provider.machine_at(address) is not None))
+    world.keep_every_ring()
+    monitor = Monitor(world.rings_since, Judge(lambda address: world.provider.machine_at(address) is not None))
     monitor.start()
     fleet.tend()
     _wait_for_the_first(ordered)
@@ -311,8 +317,11 @@ def _fight(
     next_strike = began + 2
     unfinished = operations
     peaceful = False
-    while (unfinished or len(ordered) < operations) and time.monotonic() < end:
+    recorded, moved_at = 0, began
+    while unfinished or len(ordered) < operations:
         now = time.monotonic()
+        if now > end and (now - moved_at > STILL or now > began + 4 * seconds):
+            break
         fleet.tend()
         chaos.wake(all_of_them=now > orders_end)
         if now > faults_end and not peaceful:
@@ -340,6 +349,9 @@ def _fight(
                 plans.ask(operation_id, "retry")
                 report.retried_by_people += 1
             unfinished = Operation.objects.exclude(state__in=FINISHED).count()
+            found = _recorded()
+            if found != recorded:
+                recorded, moved_at = found, now
         except DatabaseError:
             pass  # it is being restarted; the next round finds it
         if now >= next_strike and now < orders_end:
@@ -355,6 +367,15 @@ def _fight(
     report.membership, report.membership_changes = monitor.judge.complaints, monitor.judge.changes
     world.end_faults()
     return _judge(report, fleet, world, customers)
+
+
+def _recorded() -> int:
+    """How many outcomes of steps were recorded so far."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM evidence")
+        return int(cursor.fetchone()[0])
 
 
 def _wait_for_the_first(operations: list[str]) -> None:

@@ -18,7 +18,7 @@ EVERY = 0.05  # seconds
 
 @dataclass
 class Judge:
-    """Compares each look at a ring with the one before. `is_there`: whether a machine has this agent address."""
+    """Compares each state of a ring with the one before. `is_there`: whether a machine has this agent address."""
 
     is_there: Callable[[str], bool]
     before: dict[str, Members] = field(default_factory=dict)
@@ -46,11 +46,12 @@ class Judge:
 
 @dataclass
 class Monitor:
-    """A thread that looks at all rings all the time."""
+    """A thread that shows the judge every state that a ring was in, soon after. `rings_since`: those after a number."""
 
-    rings: Callable[[], Mapping[str, Members]]
+    rings_since: Callable[[int], list[tuple[int, str, Members]]]
     judge: Judge
     looks: int = 0
+    last: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
@@ -62,9 +63,9 @@ class Monitor:
     def _watch(self) -> None:
         while not self._over.wait(EVERY):
             try:
-                rings = self.rings()
+                rings = self.rings_since(self.last)
             except sqlite3.OperationalError:
-                continue  # somebody writes, or the world is not there yet
-            self.looks += 1
-            for ring, members in rings.items():
+                continue  # somebody writes
+            for self.last, ring, members in rings:
+                self.looks += 1
                 self.judge.look(ring, members)

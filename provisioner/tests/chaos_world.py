@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from provisioner.agent.fake import AgentFault, FakeAgents
 from provisioner.operations.surroundings import Surroundings
 from provisioner.providers.fake import FakeProvider, FakeSettings
 from provisioner.providers.fake_faults import SLOW, UNSEEN, Fault, Moment
+from provisioner.tests.chaos_membership import Members
 
 REGION = "fake-1"
 ZONES = ("fake-1a", "fake-1b", "fake-1c")
@@ -45,6 +46,9 @@ class FakeWorld:
             provider=lambda name: self.provider,
             engine=engines.engine,
             agent=lambda node: self.agents.client(node_id=node.id, address=node.agent_address),
+            served_certificate=lambda node: self.agents.client(
+                node_id=node.id, address=node.agent_address
+            ).served_certificate(),
         )
 
     def begin_faults(self) -> None:
@@ -60,14 +64,22 @@ class FakeWorld:
         self.agents.end_faults()
         return struck
 
-    def rings(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-        """Members of every ring, by its name and host id: `state` and `agent_address`."""
-        database = sqlite3.connect(self.folder / "agents.sqlite", timeout=5)
-        try:
-            rows = database.execute("SELECT id, body FROM document WHERE id LIKE 'membership %'").fetchall()
-        finally:
-            database.close()
-        return {name.partition(" ")[2]: json.loads(body)["members"] for name, body in rows}
+    def keep_every_ring(self) -> None:
+        """From now on the file of the agents keeps every state that a ring was ever in, however short."""
+        with closing(sqlite3.connect(self.folder / "agents.sqlite", timeout=10)) as database:
+            database.executescript(
+                """
+                CREATE TABLE was (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT, body TEXT);
+                CREATE TRIGGER keep_ring AFTER INSERT ON document WHEN NEW.id LIKE 'membership %'
+                BEGIN INSERT INTO was (id, body) VALUES (NEW.id, NEW.body); END;
+                """
+            )
+
+    def rings_since(self, number: int) -> list[tuple[int, str, Members]]:
+        """Every state of every ring after the `number`-th, in order: number, ring, members by host id."""
+        with closing(sqlite3.connect(self.folder / "agents.sqlite", timeout=5)) as database:
+            rows = database.execute("SELECT number, id, body FROM was WHERE number > ? ORDER BY number", (number,))
+            return [(at, name.partition(" ")[2], json.loads(body)["members"]) for at, name, body in rows]
 
 
 def fake_world(folder: Path) -> FakeWorld:

@@ -26,7 +26,9 @@ def report() -> dict[str, Any]:
     command = [sys.executable, "-m", "provisioner.tests.chaos_campaign", f"--operations={OPERATIONS}"]
     command += [f"--seconds={SECONDS}", *([f"--seed={SEED}"] if SEED else [])]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO_")}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS + 180)
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=4 * SECONDS + 180
+    )
     assert ended.returncode == 0, ended.stderr[-3000:]
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     sys.stdout.write(f"chaos: {json.dumps(found)}\n")
