@@ -2462,6 +2462,28 @@ export type RestartNode = {
 };
 
 /**
+ * Revocation
+ *
+ * The query parameters of revoke_role: what a grant_role said.
+ */
+export type Revocation = {
+    /**
+     * Resource
+     */
+    resource?: string | null;
+    /**
+     * Permissions
+     *
+     * Repeat the parameter for several
+     */
+    permissions?: Array<string>;
+    /**
+     * Member Of
+     */
+    member_of?: string | null;
+};
+
+/**
  * Role
  */
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
@@ -4606,7 +4628,7 @@ export type UpdateRoleResponses = {
 export type UpdateRoleResponse = UpdateRoleResponses[keyof UpdateRoleResponses];
 
 export type RevokeRoleData = {
-    body: GrantOrder;
+    body?: never;
     headers?: {
         /**
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -4623,7 +4645,22 @@ export type RevokeRoleData = {
          */
         role: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Resource
+         */
+        resource?: string | null;
+        /**
+         * Permissions
+         *
+         * Repeat the parameter for several
+         */
+        permissions?: Array<string>;
+        /**
+         * Member Of
+         */
+        member_of?: string | null;
+    };
     url: '/api/v1/clusters/{cluster_id}/roles/{role}/grants';
 };
 
@@ -4648,10 +4685,6 @@ export type RevokeRoleErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
-    /**
-     * The body is larger than 1 MiB
-     */
-    413: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
