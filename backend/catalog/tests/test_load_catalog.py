@@ -20,9 +20,17 @@ def test_it_loads_the_local_provider_and_cassandra(db):
 def test_loading_twice_changes_nothing_and_keeps_the_memory_budget(db):
     actions.load(with_tests=False)
     actions.record_memory_budget("local/local-1", 4096)
-    before = list(Region.objects.order_by("id").values()), list(MachineType.objects.values()), list(EngineVersion.objects.values())
+    before = (
+        list(Region.objects.order_by("id").values()),
+        list(MachineType.objects.values()),
+        list(EngineVersion.objects.values()),
+    )
     actions.load(with_tests=False)
-    after = list(Region.objects.order_by("id").values()), list(MachineType.objects.values()), list(EngineVersion.objects.values())
+    after = (
+        list(Region.objects.order_by("id").values()),
+        list(MachineType.objects.values()),
+        list(EngineVersion.objects.values()),
+    )
     assert after == before
 
 
