@@ -383,7 +383,7 @@ def _wait_for_the_first(operations: list[str]) -> None:
     from backend.operations.models import Operation
     from backend.operations.states import FINISHED
 
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while Operation.objects.filter(id__in=operations).exclude(state__in=FINISHED).exists():
         if time.monotonic() > end:
             raise TimeoutError("the fleet did not come up")
