@@ -20,6 +20,14 @@ export async function openNodeMenu(page: Page, node: string): Promise<void> {
   await page.getByRole("button", { name: `Actions for ${node}`, exact: true }).click();
 }
 
+/** Escape closes what explains an entry first, then the menu. */
+export async function closeMenu(page: Page): Promise<void> {
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("tooltip")).toBeHidden();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("menuitem")).toHaveCount(0);
+}
+
 /** Waits for the plan of the dialog, and returns what it says. */
 export async function planIn(dialog: Locator): Promise<string> {
   await expect(dialog.getByText("What will happen")).toBeVisible();

@@ -84,7 +84,7 @@ test("activity of a node that was healed", async ({ ownerPage: page }) => {
   await picture(page, "shown-healed");
 });
 
-const READ = { resource: "ALL KEYSPACES", permissions: ["SELECT"] };
+const READ = { resource: "data", permissions: ["SELECT"] };
 
 async function done({ operation }: { operation: Operation }): Promise<void> {
   expect(await ended(operation.id, 120)).toBe("succeeded");

@@ -3,6 +3,7 @@
 import type { Page } from "@playwright/test";
 import { ask, type Cluster, call, deleteCluster, ended, type Node, nodesOf, orderCluster } from "../support/api";
 import {
+  closeMenu,
   confirmPlan,
   expectDisabledBecause,
   expectSucceeded,
@@ -80,9 +81,6 @@ test("scale out: the new node is seen joining, with progress and time left, and 
   await expect(page.getByRole("heading", { name: "In progress" })).toBeVisible();
   const joining = page.getByRole("row", { name: /growing-local-1a-2/ });
   await expect(joining.getByText("Joining", { exact: true })).toBeVisible({ timeout: 90_000 });
-  await openNodeMenu(page, "growing-local-1a-2");
-  await expectDisabledBecause(page, page.getByRole("menuitem", { name: "Restart …" }), /is not part of the ring yet/);
-  await page.keyboard.press("Escape");
   await expectAccessible(page);
   await picture(page, "scale-in-progress");
 
@@ -105,7 +103,7 @@ test("restart of one node, from its menu", async ({ ownerPage: page }) => {
     /is up|runs already/i,
   );
   await picture(page, "node-actions");
-  await page.keyboard.press("Escape");
+  await closeMenu(page);
 
   const dialog = await openNodeAction(page, node.name, "Restart");
   expect(await planIn(dialog)).toContain("2 of 3 replicas stay up, 2 are needed.");
@@ -182,7 +180,7 @@ test("a protected cluster cannot be deleted until the protection is switched off
   const remove = page.getByRole("menuitem", { name: "Delete cluster …" });
   await expectDisabledBecause(page, remove, /protected against termination/);
   await picture(page, "protected");
-  await page.keyboard.press("Escape");
+  await closeMenu(page);
   expect(await call("DELETE", `/clusters/${three.id}`)).toMatchObject({ status: 409 });
 
   await protection.uncheck();

@@ -1,5 +1,5 @@
 import { ask, type Cluster, call, ended, newMember, orderCluster } from "../support/api";
-import { expectDisabledBecause } from "../support/cluster-page";
+import { closeMenu, expectDisabledBecause } from "../support/cluster-page";
 import { expect, expectAccessible, picture, signIn, test } from "../support/test";
 
 test("a viewer sees everything, and reads why they may not order or delete", async ({ page }) => {
@@ -24,7 +24,7 @@ test("a viewer sees everything, and reads why they may not order or delete", asy
       "Your role or token may not change clusters.",
     );
   }
-  await page.keyboard.press("Escape");
+  await closeMenu(page);
   await expect(page.getByRole("button", { name: "Cancel operation" })).toBeDisabled();
   const cookies = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
   const refused = await page.request.delete(`/api/v1/clusters/${cluster.id}`, {
