@@ -14,6 +14,8 @@ POSITIONS = 64
 
 _LOWEST = -(2**63)
 _STEP = 2**64 // POSITIONS
+# Tokens are even fractions of the ring, and a row should not be at one: of twins the old node keeps those.
+_OFFSET = _STEP // 3
 
 SIMPLE = "replication_factor"
 """What stands for a data centre in the replication of a keyspace that knows none."""
@@ -89,7 +91,9 @@ class FakeRing:
         wanted = self.replication[keyspace]
         owners = self.owners()
         circle = sorted((token, host_id) for host_id, member in owners.items() for token in member.tokens)
-        return [self._walk(circle, owners, wanted, _LOWEST + position * _STEP) for position in range(POSITIONS)]
+        return [
+            self._walk(circle, owners, wanted, _LOWEST + _OFFSET + position * _STEP) for position in range(POSITIONS)
+        ]
 
     def _walk(
         self, circle: list[tuple[int, str]], owners: dict[str, Member], wanted: dict[str, int], start: int
