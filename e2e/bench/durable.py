@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,11 @@ class Stores:
 
 
 @contextmanager
-def durable_stores() -> Iterator[Stores]:
-    """Both, in a folder of their own that goes afterwards. This process' Django is aimed at them and migrated."""
+def durable_stores(postgres_options: Sequence[str] = ()) -> Iterator[Stores]:
+    """Both, in a folder of their own that goes afterwards. This process' Django is aimed at them and migrated.
+
+    `postgres_options`: settings of Postgres, each as name=value.
+    """
     with tempfile.TemporaryDirectory(prefix="rm-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
@@ -32,6 +35,7 @@ def durable_stores() -> Iterator[Stores]:
         data = folder / "postgres" / "data"
         services.prepare_postgres(data, sockets)
         command = services.postgres_command(data, sockets, durable=True, die_with_parent=True)
+        command += [word for option in postgres_options for word in ("-c", option)]
         with (folder / "postgres.log").open("ab") as log:
             postgres = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, cwd="/")
         redis = services.start_redis(folder / "redis")

@@ -6,9 +6,10 @@ test does to the world. Nothing here waits or sleeps.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -22,6 +23,7 @@ UNREACHABLE = 599
 """The HTTP status by which the client knows that there is nobody at an address."""
 
 _STARTED_AT = datetime.now(UTC)
+_TIME = "{time}"
 
 Answer = tuple[int, bytes]
 
@@ -35,17 +37,37 @@ class PlantedNode:
     config: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _KeptStatus:
+    """A status as it was answered, around its time. `of`: what of the world it depends on, counted."""
+
+    of: tuple[int, int]
+    before: bytes
+    after: bytes
+    clock_offset: timedelta
+
+
 class Simulator:
-    """One world. Not safe between threads: its server calls it from one."""
+    """One world. Not safe between threads: its server calls it from one.
+
+    A status is worked out once and kept until something is done to its ring or to any machine's power: thousands of
+    idle nodes are asked again and again, and the benchmark is not about this process.
+    """
 
     def __init__(self, *, boot_seconds: float = 0.0, delete_seconds: float = 0.0, seed: int = 0) -> None:
+        self._keeps = not (boot_seconds or delete_seconds)  # else the world changes by itself
+        self._kept: dict[tuple[str, str], _KeptStatus] = {}
+        self._rings: dict[str, str] = {}  # by node id
+        self._done_to: dict[str, int] = defaultdict(int)  # how often something was done to a ring
+        self._done_to_all = 0
         self.provider = FakeProvider(
             FakeSettings(path=None, seed=seed, boot_seconds=boot_seconds, delete_seconds=delete_seconds)
         )
         self.agents = FakeAgents(None, powered=self.provider.has_power, seed=seed)
+        self.looks = 0  # how often a status was asked for
         self._world: dict[str, Callable[..., Any]] = {
             "inject": lambda fault: self.provider.inject(Fault(**fault | {"moment": Moment(fault["moment"])})),
-            "inject_agents": lambda fault: self.agents.inject(AgentFault(**fault)),
+            "inject_agents": self._inject_agents,
             "end_faults": self._end_faults,
             "inventory": self.provider.inventory,
             "effects": lambda: [asdict(effect) for effect in self.provider.history()],
@@ -55,16 +77,23 @@ class Simulator:
             "lose_data": self.agents.lose_data,
             "change": lambda node_id, what: self.agents.change(node_id, **what),
             "plant": self._plant,
+            "looks": lambda: self.looks,
         }
 
     def answer(self, method: str, path: str, query: str, body: bytes) -> Answer:
         """The answer to one request. `path` as it came, percent-encoded."""
         match [unquote(part) for part in path.strip("/").split("/")]:
+            case ["agents", node_id, address, "v1", "status"]:
+                return self._looked_at(node_id, address)
             case ["agents", node_id, address, *rest]:
+                if method != "GET":
+                    self._done_to[self._rings.get(node_id, "")] += 1
                 return self._agent(self.agents.client(node_id=node_id, address=address), method, rest, query, body)
             case ["provider", name]:
+                self._done_to_all += name not in _PROVIDER_READS
                 return self._provider(name, json.loads(body))
             case ["world", name] if name in self._world:
+                self._done_to_all += name != "looks"
                 return 200, json.dumps(self._world[name](**json.loads(body))).encode()
             case _:
                 return 404, b"{}"
@@ -84,6 +113,7 @@ class Simulator:
             agent = self.agents.client(node_id=node.node_id, address=machine.agent_address)
             agent.ensure_job("planted-install", "install", {"version": node.config["version"]})
             agent.put_config(node.config)
+            self._rings[node.node_id] = node.config["cluster_name"]
             agent.ensure_job("planted-start", "start", {})
             planted.append({"id": machine.id, "address": machine.address, "agent_address": machine.agent_address})
         agent.ensure_job("planted-secure", "secure", secure)
@@ -92,6 +122,10 @@ class Simulator:
     def _plant(self, nodes: list[dict[str, Any]], secure: dict[str, Any]) -> list[dict[str, str]]:
         made = [PlantedNode(**node | {"machine": MachineSpec(**node["machine"])}) for node in nodes]
         return self.plant(made, secure)
+
+    def _inject_agents(self, fault: dict[str, Any]) -> None:
+        self._keeps = False  # from here on an answer may differ from the one before
+        self.agents.inject(AgentFault(**fault))
 
     def _end_faults(self) -> None:
         self.provider.end_faults()
@@ -117,19 +151,37 @@ class Simulator:
 
     # The agents.
 
+    def _looked_at(self, node_id: str, address: str) -> Answer:
+        self.looks += 1
+        ring = self._rings.get(node_id, "")
+        now = (self._done_to_all, self._done_to[ring])
+        kept = self._kept.get((node_id, address))
+        if kept is None or kept.of != now:
+            try:
+                status = self.agents.client(node_id=node_id, address=address).status()
+            except (AgentUnreachable, AgentRefused) as error:
+                return _refusal(error)
+            before, _, after = json.dumps(_status(status) | {"time": _TIME}).partition(_TIME)
+            offset = (status.time or datetime.now(UTC)) - datetime.now(UTC)
+            kept = _KeptStatus(of=now, before=before.encode(), after=after.encode(), clock_offset=offset)
+            if ring and self._keeps:
+                self._kept[node_id, address] = kept
+        clock = (datetime.now(UTC) + kept.clock_offset).isoformat(timespec="milliseconds")
+        return 200, kept.before + clock.encode() + kept.after
+
     def _agent(self, agent: FakeAgentClient, method: str, path: list[str], query: str, body: bytes) -> Answer:
+        if path == ["v1", "config"]:
+            self._rings[agent.node_id] = json.loads(body).get("cluster_name", "")
         try:
             answer = _agent_answer(agent, method, path, dict(parse_qsl(query)), json.loads(body) if body else {})
-        except AgentUnreachable as error:
-            return UNREACHABLE, str(error).encode()
-        except AgentRefused as error:
-            status = 404 if error.code == "job-not-found" else 409
-            return status, json.dumps({"error": {"code": error.code, "message": error.message}}).encode()
+        except (AgentUnreachable, AgentRefused) as error:
+            return _refusal(error)
         if answer is None:
             return 204, b""
         return 200, json.dumps(answer).encode()
 
 
+_PROVIDER_READS = frozenset({"find_image", "list_networks", "find_machine", "list_machines", "memory_budget_mib"})
 _PROVIDER_CALLS = frozenset(
     {
         *("find_image", "delete_network", "list_networks", "find_machine", "list_machines", "delete_machine"),
@@ -138,13 +190,18 @@ _PROVIDER_CALLS = frozenset(
 )
 
 
+def _refusal(error: AgentUnreachable | AgentRefused) -> Answer:
+    if isinstance(error, AgentUnreachable):
+        return UNREACHABLE, str(error).encode()
+    status = 404 if error.code == "job-not-found" else 409
+    return status, json.dumps({"error": {"code": error.code, "message": error.message}}).encode()
+
+
 def _agent_answer(
     agent: FakeAgentClient, method: str, path: list[str], query: dict[str, str], body: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The document for a request, or None for one without."""
     match method, path:
-        case "GET", ["v1", "status"]:
-            return _status(agent.status())
         case "PUT", ["v1", "config"]:
             agent.put_config(body)
             return None
@@ -161,6 +218,14 @@ def _agent_answer(
             return {"csr": agent.request_certificate()}
         case "PUT", ["v1", "certificate"]:
             agent.put_certificate(body["certificate"])
+            return None
+        case "GET", ["v1", "engine-certificate"]:
+            found = agent.engine_certificate()
+            return {"certificate": found.certificate_pem, "not_after": _moment(found.expires_at)}
+        case "POST", ["v1", "engine-certificate", "request"]:
+            return {"csr": agent.request_engine_certificate()}
+        case "PUT", ["v1", "engine-certificate"]:
+            agent.put_engine_certificate(body["certificate"], authorities_pem=body["ca"])
             return None
         case _:
             raise AgentRefused("unknown-route", f"{method} /{'/'.join(path)} is not known")

@@ -48,6 +48,7 @@ class TestProvider(ProviderConformance):
             open=fleet.provider,
             leftovers=lambda: list(fleet.world("inventory")),
             region="fake-1",
+            other_region="fake-2",
             zones=("fake-1a", "fake-1b", "fake-1c"),
             machine_type="fake.small",
             memory_mib=512,

@@ -286,11 +286,8 @@ def test_f35_heavy_work_is_paused_while_a_disk_is_nearly_full(world: ClusterWorl
     assert only_finding().action == f"Paused upgrade the engine ({heavy.id}) until there is room."
 
 
-def test_a_death_is_acted_on_within_seconds(world: ClusterWorld) -> None:
-    """The time of the machinery itself: the beat adds at most two seconds for health, the message none."""
+def test_a_death_is_acted_on_in_the_run_that_sees_it(world: ClusterWorld) -> None:
     kill_for_good(world, living(world)[2])
     Cluster.objects.update(healing_grace_seconds=0)
-    began = time.monotonic()
     reconcile()
-    assert time.monotonic() - began < 2
     assert len(replacements()) == 1
