@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -60,6 +60,8 @@ class Report:
     paused: int = 0
     waited: int = 0
     retried_by_people: int = 0
+    # What was overdue long after the faults had ended, so that a person cancelled it.
+    given_up: list[str] = field(default_factory=list)
     provider_faults: int = 0
     membership_looks: int = 0
     membership_changes: int = 0
@@ -348,6 +350,8 @@ def _fight(
             for operation_id in Operation.objects.filter(state=OperationState.BLOCKED).values_list("id", flat=True):
                 plans.ask(operation_id, "retry")
                 report.retried_by_people += 1
+            if now > end:
+                report.given_up += _give_up_on_overdue(plans.ask)
             unfinished = Operation.objects.exclude(state__in=FINISHED).count()
             found = _recorded()
             if found != recorded:
@@ -367,6 +371,28 @@ def _fight(
     report.membership, report.membership_changes = monitor.judge.complaints, monitor.judge.changes
     world.end_faults()
     return _judge(report, fleet, world, customers)
+
+
+def _give_up_on_overdue(ask: Callable[[str, str], None]) -> list[str]:
+    """Cancels, as a person does, what waits for what does not come: for the death of a node that turned out to live."""
+    from django.db.models import F, Q
+
+    from backend.operations.models import OperationStep
+    from backend.operations.states import OperationState, StepState
+
+    in_time = Q(operation__cancellable_until=None) | Q(position__lt=F("operation__cancellable_until"))
+    overdue = OperationStep.objects.select_related("operation").filter(
+        in_time,
+        state=StepState.RUNNING,
+        overdue=True,
+        operation__state=OperationState.RUNNING,
+        operation__cancel_requested_at=None,
+    )
+    given_up = []
+    for step in overdue:
+        ask(step.operation_id, "cancel")
+        given_up.append(f"{step.operation.kind} {step.name}: {step.message}")
+    return given_up
 
 
 def _recorded() -> int:
