@@ -140,7 +140,7 @@ def _on_any_node(
 def _blocked_or(error: JobFailed) -> Exception:
     if error.code not in REFUSALS:
         return error
-    return Blocked(error.code, f"The database refuses: {error}.", _ORDER_ANEW)
+    return Blocked(error.code, f"The database refuses: {str(error).rstrip('.')}.", _ORDER_ANEW)
 
 
 def _told(parameters: Mapping[str, Any]) -> str:
