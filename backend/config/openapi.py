@@ -26,6 +26,7 @@ _TAGS = {
     "tokens": "Keys for programs",
     "catalog": "What can be ordered",
     "clusters": "Database clusters, their nodes and how to connect to them",
+    "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
     "operations": "Slow things: progress, cancel, retry",
     "events": "Live notice of what changed",

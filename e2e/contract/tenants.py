@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import time, timedelta
 
 # Every name of the first organisation holds this word, and nothing else does: it must never show up elsewhere.
 MARK = "quartzfalcon"
@@ -46,8 +46,10 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
     from backend.clusters import pki, vault
-    from backend.clusters.models import Cluster, Datacenter, Node
+    from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
+    from backend.findings.models import Finding
+    from backend.findings.states import Severity
     from backend.operations.models import Operation, OperationStep
     from backend.operations.states import OperationState, StepState
 
@@ -108,7 +110,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
                 zone=zone,
                 position=position,
                 state=NodeState.UP,
-                tokens=[position],
+                tokens=[position + 1],
                 address=f"127.{position + 1}.0.{number + 2}",
             )
     cluster = clusters[0]
@@ -137,6 +139,18 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         started_at=now,
         finished_at=now,
     )
+    Finding.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        subject=cluster.nodes.all()[0].id,
+        subject_name=f"{cluster.name}-local-1a-1",
+        code="disk-filling",
+        severity=Severity.WARNING,
+        sentence=f"The disk of a node of {name} is 80 % full.",
+    )
+    MaintenanceWindow.objects.create(
+        cluster=cluster, weekdays=[6], starts_at=time(2, 30), minutes=120, time_zone="Europe/Vienna"
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -151,6 +165,10 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "organisation_id": organisation.id,
         "cluster_id": cluster.id,
         "doomed_cluster_id": clusters[1].id,
+        "changed_cluster_id": clusters[2].id,
+        "node_id": cluster.nodes.all()[0].id,
+        "changed_node_id": clusters[2].nodes.all()[0].id,
+        "role": f"{name}_reader",
         "operation_id": operation.id,
         "member_id": member.id,
         "membership_id": member.id,

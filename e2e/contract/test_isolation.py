@@ -13,7 +13,17 @@ from e2e.contract.tenants import MARK
 
 DESCRIPTION = Path(__file__).resolve().parents[2] / "backend" / "openapi.json"
 # Bodies of the writes that need one; the others take none.
-BODIES: dict[str, dict[str, str]] = {"change_member_role": {"role": "viewer"}}
+BODIES: dict[str, dict[str, Any]] = {
+    "change_member_role": {"role": "viewer"},
+    "update_cluster": {"name": "taken-over"},
+    "set_maintenance_windows": {"windows": []},
+    "plan_change": {"kind": "rolling_restart"},
+    "change_cluster": {"kind": "rolling_restart"},
+    "replace_allowlist": {"entries": []},
+    "create_role": {"name": "intruder"},
+    "update_role": {"can_login": False},
+    "grant_role": {"resource": "data", "permissions": ["SELECT"]},
+}
 
 
 def operations_with_ids() -> list[tuple[str, str, str]]:
@@ -47,7 +57,7 @@ def test_a_stranger_meets_the_same_404_as_for_what_never_was(api: Api, method: s
 
 
 def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
-    for path in ("clusters", "operations", "members", "invitations", "tokens", "audit"):
+    for path in ("clusters", "operations", "findings", "members", "invitations", "tokens", "audit"):
         answer = httpx.get(f"{api.url}/api/v1/{path}", headers=api.headers(api.tenants.stranger_token), timeout=30)
         assert answer.status_code == 200, answer.text
         assert answer.json()["items"], f"the stranger's own {path} are missing"
@@ -59,6 +69,7 @@ def test_filters_and_cursors_do_not_reach_over_the_fence(api: Api) -> None:
         f"clusters?cursor={api.tenants.ids['cluster_id']}",
         f"clusters?q={MARK}",
         f"operations?cluster_id={api.tenants.ids['cluster_id']}",
+        "findings?state=open",
         f"audit?target_id={api.tenants.ids['cluster_id']}",
     ):
         answer = httpx.get(f"{api.url}/api/v1/{query}", headers=api.headers(api.tenants.stranger_token), timeout=30)

@@ -37,6 +37,26 @@ ORDER = {
     "nodes_per_zone": 1,
 }
 
+# Changes of what the organisations have; "nod_..." stands for a node of the cluster.
+CHANGES: list[dict[str, Any]] = [
+    {"kind": "scale", "nodes_per_zone": 2},
+    {"kind": "scale", "nodes_per_zone": 0},
+    {"kind": "scale", "nodes_total": 4},
+    {"kind": "replace_node", "node_id": "nod_..."},
+    {"kind": "restart_node", "node_id": "nod_..."},
+    {"kind": "stop_node", "node_id": "nod_..."},
+    {"kind": "start_node", "node_id": "nod_..."},
+    {"kind": "rolling_restart"},
+    {"kind": "upgrade", "engine_version": "5.0.9"},
+    {"kind": "machine_type", "machine_type": "local.medium"},
+    {"kind": "settings", "settings": {"read_timeout_ms": 7000}},
+    {"kind": "remove_datacenter", "datacenter": "local-local-1"},
+    {"kind": "rotate_certificates"},
+    {"kind": "desired_state", "nodes_per_zone": 2, "engine_version": "5.0.9"},
+]
+# What these operations are about: of the others the clusters stay as they are.
+TARGETS = {"delete_cluster": "doomed_cluster_id", "change_cluster": "changed_cluster_id"}
+
 schema = schemathesis.openapi.from_path(str(DESCRIPTION))
 # Not schema.parametrize(): its tests share one id, and pytest-xdist runs only one test of an id.
 # The event stream never ends; it has a test of its own.
@@ -91,10 +111,13 @@ def aim(case: Any, name: str, ids: dict[str, str]) -> None:
     """Points two of three requests at things that exist: made-up words alone would only ever meet 404 and 422."""
     for parameter, value in (case.path_parameters or {}).items():
         if parameter in ids and len(str(value)) % 3:
-            # What is deleted is not what the other operations are about.
-            case.path_parameters[parameter] = ids["doomed_cluster_id" if name == "delete_cluster" else parameter]
+            case.path_parameters[parameter] = ids[TARGETS.get(name, parameter)]
     if name in {"create_cluster", "check_cluster_order"} and isinstance(case.body, dict) and len(str(case.body)) % 3:
         case.body.update(ORDER)
+    if name in {"plan_change", "change_cluster"} and len(str(case.body)) % 3:
+        change = CHANGES[len(str(case.body)) % len(CHANGES)]
+        node = ids["changed_node_id" if name == "change_cluster" else "node_id"]
+        case.body = change | ({"node_id": node} if "node_id" in change else {})
 
 
 def expect_no_leak(api: Api, answer: Any) -> None:

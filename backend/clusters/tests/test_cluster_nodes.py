@@ -1,9 +1,10 @@
 import pytest
 
+from backend.accounts.states import Role
 from backend.clusters import lifecycle
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
-from backend.conftest import ApiClient
+from backend.conftest import ApiClient, Tenant
 
 
 def test_it_lists_the_nodes_in_their_order(api: ApiClient, active: Cluster):
@@ -81,3 +82,33 @@ def test_degraded_and_back(active: Cluster):
     assert lifecycle.cluster_recovered(active.id)
     first_active = Cluster.objects.get().active_at
     assert first_active == active.active_at
+
+
+def reasons(api: ApiClient, cluster: Cluster, name: str) -> dict[str, str | None]:
+    nodes = api.get(f"/clusters/{cluster.id}/nodes").json()["items"]
+    (actions,) = [node["allowed_actions"] for node in nodes if node["name"] == name]
+    return {action["action"]: action["reason"] for action in actions}
+
+
+def test_it_says_what_may_be_done_with_a_node_and_why_not(api: ApiClient, active: Cluster):
+    name = "orders-local-1a-1"
+    assert reasons(api, active, name) == {
+        "replace_node": None,
+        "restart_node": None,
+        "stop_node": None,
+        "start_node": f"{name} runs already.",
+    }
+    Node.objects.filter(name=name).update(state=NodeState.STOPPED, stop_wanted=True)
+    assert reasons(api, active, name)["restart_node"] == f"{name} is stopped; start it instead."
+    assert reasons(api, active, name)["start_node"] is None
+    other = "orders-local-1b-1"
+    assert reasons(api, active, other)["stop_node"] == (
+        f"Stopping {other} would leave 1 of 3 replicas; QUORUM needs 2."
+    )
+
+
+def test_nothing_may_be_done_with_a_node_while_the_cluster_changes(api: ApiClient, active: Cluster, tenant: Tenant):
+    viewer = tenant.api(tenant.member(Role.VIEWER))
+    assert set(reasons(viewer, active, "orders-local-1a-1").values()) == {"Your role or token may not change clusters."}
+    api.post(f"/clusters/{active.id}/changes", {"kind": "rolling_restart"})
+    assert set(reasons(api, active, "orders-local-1a-1").values()) == {"It is being restarted node by node."}

@@ -82,15 +82,19 @@ def allowed(api: ApiClient, cluster: Cluster) -> dict[str, Any]:
 
 def test_it_says_what_may_be_done_and_why_not(api: ApiClient, tenant: Tenant, creating: Cluster):
     reasons = allowed(api, creating)
-    assert set(reasons) == {"delete_cluster", "rotate_credentials", "reveal_credentials"}
-    assert all("being created" in reason for reason in reasons.values())
+    waiting = {"change_cluster", "delete_cluster", "rotate_credentials", "reveal_credentials"}
+    assert set(reasons) == waiting | {"plan_change", "update_cluster"}
+    assert all("being created" in reasons[action] for action in waiting)
+    assert reasons["plan_change"] is reasons["update_cluster"] is None
     assert "Cancel" in reasons["delete_cluster"]
 
 
 def test_everything_may_be_done_with_an_active_cluster(api: ApiClient, tenant: Tenant, active: Cluster):
     assert set(allowed(api, active).values()) == {None}
     viewer = tenant.api(tenant.member(Role.VIEWER))
-    assert all("role or token" in reason for reason in allowed(viewer, active).values())
+    reasons = allowed(viewer, active)
+    assert reasons.pop("plan_change") is None
+    assert all("role or token" in reason for reason in reasons.values())
     api.post(f"/clusters/{active.id}/credentials/reveal")
     assert "Set a new one" in allowed(api, active)["reveal_credentials"]
 
@@ -102,3 +106,11 @@ def test_nothing_may_be_done_with_a_deleted_one(api: ApiClient, deleted: Cluster
 def test_a_degraded_cluster_still_serves(api: ApiClient, active: Cluster):
     lifecycle.cluster_degraded(active.id)
     assert set(allowed(api, active).values()) == {None}
+
+
+def test_passwords_are_set_while_the_ring_changes(api: ApiClient, active: Cluster):
+    api.post(f"/clusters/{active.id}/changes", {"kind": "scale", "nodes_per_zone": 2})
+    reasons = allowed(api, active)
+    assert reasons["change_cluster"] == reasons["delete_cluster"] == "The number of its nodes is being changed."
+    assert reasons["rotate_credentials"] is None
+    assert api.post(f"/clusters/{active.id}/credentials/rotate").status_code == 202

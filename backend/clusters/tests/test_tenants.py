@@ -14,6 +14,8 @@ from backend.operations.models import Operation
 READS = [
     "/clusters/{cluster}",
     "/clusters/{cluster}/nodes",
+    "/clusters/{cluster}/findings",
+    "/clusters/{cluster}/maintenance-windows",
     "/clusters/{cluster}/connection",
     "/clusters/{cluster}/connection/bundle",
     "/clusters/{cluster}/connection/ca",
