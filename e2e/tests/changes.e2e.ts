@@ -1,6 +1,5 @@
 /** A living cluster is changed, guarded and healed from the console. Serial: each part leaves the ring whole. */
 
-import type { Page } from "@playwright/test";
 import { ask, type Cluster, call, deleteCluster, ended, type Node, nodesOf, orderCluster } from "../support/api";
 import {
   closeMenu,
@@ -106,7 +105,7 @@ test("restart of one node, from its menu", async ({ ownerPage: page }) => {
   await closeMenu(page);
 
   const dialog = await openNodeAction(page, node.name, "Restart");
-  expect(await planIn(dialog)).toContain("2 of 3 replicas stay up, 2 are needed.");
+  expect(await planIn(dialog)).toMatch(/2 of 3 replicas stay up, .*2/);
   await expectAccessible(page);
   await picture(page, "plan-restart");
   await confirmPlan(page, dialog, "Restart");
@@ -126,7 +125,7 @@ test("rolling restart: paused between two nodes, resumed, and then every node is
   await confirmPlan(page, dialog, "Restart");
   const address = page.url();
   await page.getByRole("button", { name: "Pause" }).click();
-  await expect(page.getByText("Paused", { exact: true })).toBeVisible({ timeout: 90_000 });
+  await expect(page.getByText("Paused", { exact: true }).first()).toBeVisible({ timeout: 90_000 });
   expect(restarted(), "it does not stop half-way through a node, and not at the end").toBeLessThan(3);
   await expectAccessible(page);
   await picture(page, "paused");
@@ -191,33 +190,32 @@ test("a protected cluster cannot be deleted until the protection is switched off
 test("a cluster gets another name, tags and a maintenance window", async ({ ownerPage: page }) => {
   await page.goto(`/clusters/${three.id}?tab=protection`);
   const name = page.getByLabel("Name", { exact: true });
-  const naming = section(page, "Name and tags");
   await name.fill("Not a name");
-  await naming.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save name and tags" }).click();
   await expect(name).toHaveAttribute("aria-invalid", "true");
   await name.fill("changed");
   await page.getByRole("button", { name: "Add tag" }).click();
   await page.getByLabel("Key of tag 1").fill("team");
   await page.getByLabel("Value of tag 1").fill("orders");
-  await naming.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save name and tags" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "changed" })).toBeVisible();
 
-  const windows = section(page, "Maintenance windows");
-  await expect(windows.getByText("No windows: automatic work may be done at any time.")).toBeVisible();
-  await windows.getByRole("button", { name: "Add window" }).click();
-  await windows.getByLabel("Minutes of window 1").fill("0");
-  await windows.getByRole("button", { name: "Save" }).click();
-  await expect(windows.getByText(/greater than or equal to|at least/).first()).toBeVisible();
-  await windows.getByLabel("Minutes of window 1").fill("90");
-  await windows.getByLabel("Excluded dates of window 1").fill("2030-12-24, 2030-12-31");
-  await windows.getByRole("button", { name: "Save" }).click();
-  await expect(windows.getByText(/The next one opens|A window is open now/)).toBeVisible();
+  await expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible();
+  await page.getByRole("button", { name: "Add window" }).click();
+  await page.getByLabel("Minutes of window 1").fill("0");
+  await page.getByRole("button", { name: "Save maintenance windows" }).click();
+  await expect(page.getByLabel("Minutes of window 1")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByText(/greater than or equal to 15/).first()).toBeVisible();
+  await page.getByLabel("Minutes of window 1").fill("90");
+  await page.getByLabel("Excluded dates of window 1").fill("2030-12-24, 2030-12-31");
+  await page.getByRole("button", { name: "Save maintenance windows" }).click();
+  await expect(page.getByText(/The next one opens|A window is open now/)).toBeVisible();
   await expectAccessible(page);
   await picture(page, "protection");
 
   await page.reload();
-  await expect(windows.getByLabel("Minutes of window 1")).toHaveValue("90");
-  await expect(windows.getByLabel("Excluded dates of window 1")).toHaveValue("2030-12-24, 2030-12-31");
+  await expect(page.getByLabel("Minutes of window 1")).toHaveValue("90");
+  await expect(page.getByLabel("Excluded dates of window 1")).toHaveValue("2030-12-24, 2030-12-31");
   await page.getByRole("tab", { name: "Overview" }).click();
   await expect(page.getByText("team: orders")).toBeVisible();
 });
@@ -227,9 +225,8 @@ test("self-healing: a node whose machine is lost is replaced by itself, and Acti
 }) => {
   test.setTimeout(240_000);
   await page.goto(`/clusters/${three.id}?tab=protection`);
-  const healing = section(page, "Self-healing");
-  await healing.getByLabel("Grace time in seconds").fill("10");
-  await healing.getByRole("button", { name: "Save" }).click();
+  await page.getByLabel("Grace time in seconds").fill("10");
+  await page.getByRole("button", { name: "Save self-healing" }).click();
   await expect(page.getByText("Saved.")).toBeVisible();
   const lost = (await nodesOf(three.id)).at(-1) as Node;
   destroyMachine(lost.id);
@@ -252,8 +249,3 @@ test("self-healing: a node whose machine is lost is replaced by itself, and Acti
   await expect(finding).toContainText("Over", { timeout: 30_000 });
   await picture(page, "finding-over");
 });
-
-/** The part of a page under this heading. */
-function section(page: Page, heading: string) {
-  return page.getByRole("region", { name: heading });
-}

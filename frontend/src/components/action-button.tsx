@@ -1,7 +1,8 @@
 import Button, { type ButtonProps } from "@cloudscape-design/components/button";
 import type { AllowedAction } from "../api";
 
-interface Props extends Pick<ButtonProps, "variant" | "loading" | "loadingText" | "iconName" | "onClick" | "children"> {
+interface Props
+  extends Pick<ButtonProps, "variant" | "loading" | "loadingText" | "iconName" | "ariaLabel" | "onClick" | "children"> {
   /** The API's word for it, and the API's list of what is possible now. */
   action: string;
   allowed: readonly AllowedAction[];

@@ -47,6 +47,7 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
             description="The control plane sees dead processes, dead machines and lost disks."
             actions={
               <ActionButton
+                ariaLabel="Save self-healing"
                 action="update_cluster"
                 allowed={cluster.allowed_actions}
                 loading={update.isPending}

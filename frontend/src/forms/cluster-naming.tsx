@@ -33,6 +33,7 @@ export function ClusterNamingForm({ cluster }: { cluster: Cluster }) {
           variant="h2"
           actions={
             <ActionButton
+              ariaLabel="Save name and tags"
               action="update_cluster"
               allowed={cluster.allowed_actions}
               loading={update.isPending}

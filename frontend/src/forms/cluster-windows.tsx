@@ -58,6 +58,7 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
           description="Work that can wait, such as renewing certificates, is begun only then. Broken nodes are mended at any time."
           actions={
             <ActionButton
+              ariaLabel="Save maintenance windows"
               action="update_cluster"
               allowed={cluster.allowed_actions}
               loading={save.isPending}
@@ -87,8 +88,14 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
           </Box>
         )}
         {windows.map((window, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a window has no name; its place is what tells it apart
-          <WindowFields key={at} window={window} at={at} change={(changes) => change(at, changes)}>
+          <WindowFields
+            // biome-ignore lint/suspicious/noArrayIndexKey: a window has no name; its place is what tells it apart
+            key={at}
+            window={window}
+            at={at}
+            wrong={(field) => error?.fields[`windows.${at}.${field}`]}
+            change={(changes) => change(at, changes)}
+          >
             <Button
               ariaLabel={`Remove window ${at + 1}`}
               onClick={() => setWindows(windows.filter((_, index) => index !== at))}
@@ -108,11 +115,14 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
 function WindowFields({
   window,
   at,
+  wrong,
   change,
   children,
 }: {
   window: MaintenanceWindow;
   at: number;
+  /** What the API says against a field. */
+  wrong: (field: keyof MaintenanceWindow) => string | undefined;
   change: (changes: Partial<MaintenanceWindow>) => void;
   children: React.ReactNode;
 }) {
@@ -122,7 +132,7 @@ function WindowFields({
   return (
     <SpaceBetween size="s">
       <ColumnLayout columns={4}>
-        <FormField label="Begins on">
+        <FormField label="Begins on" errorText={wrong("weekdays")}>
           <Multiselect
             ariaLabel={`Weekdays ${name}`}
             selectedOptions={DAYS.filter(({ value }) => window.weekdays.includes(value))}
@@ -134,7 +144,7 @@ function WindowFields({
             }
           />
         </FormField>
-        <FormField label="At">
+        <FormField label="At" errorText={wrong("starts_at")}>
           <Input
             ariaLabel={`Time ${name}`}
             value={window.starts_at.slice(0, 5)}
@@ -142,7 +152,7 @@ function WindowFields({
             onChange={({ detail }) => change({ starts_at: detail.value })}
           />
         </FormField>
-        <FormField label="Minutes">
+        <FormField label="Minutes" errorText={wrong("minutes")}>
           <Input
             ariaLabel={`Minutes ${name}`}
             type="number"
@@ -151,7 +161,7 @@ function WindowFields({
             onChange={({ detail }) => change({ minutes: Number(detail.value) })}
           />
         </FormField>
-        <FormField label="Time zone">
+        <FormField label="Time zone" errorText={wrong("time_zone")}>
           <Select
             ariaLabel={`Time zone ${name}`}
             filteringType="auto"
@@ -161,7 +171,11 @@ function WindowFields({
           />
         </FormField>
       </ColumnLayout>
-      <FormField label="Not on" description="Dates, separated by commas: 2026-12-24, 2026-12-31">
+      <FormField
+        label="Not on"
+        description="Dates, separated by commas: 2026-12-24, 2026-12-31"
+        errorText={wrong("excluded_dates")}
+      >
         <Input
           ariaLabel={`Excluded dates ${name}`}
           value={excluded}

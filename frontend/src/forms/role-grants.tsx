@@ -56,7 +56,7 @@ export function RoleGrantsModal({
                 variant="inline-link"
                 ariaLabel={`Revoke the permissions on ${resource}`}
                 loading={revoke.isPending}
-                onClick={() => revoke.mutate({ path, body: { resource, permissions } })}
+                onClick={() => revoke.mutate({ path, query: { resource, permissions } })}
               >
                 Revoke
               </Button>
@@ -70,7 +70,7 @@ export function RoleGrantsModal({
               variant="inline-link"
               ariaLabel={`End the membership of ${other}`}
               loading={revoke.isPending}
-              onClick={() => revoke.mutate({ path, body: { member_of: other } })}
+              onClick={() => revoke.mutate({ path, query: { member_of: other } })}
             >
               End
             </Button>
