@@ -35,7 +35,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
     """All the runners, cheapest answers first."""
     root = place.checkout
     pytest = (str(place.python), "-m", "pytest", "-p", "no:cacheprovider")
-    unit, chaos = reports / "python.xml", reports / "chaos.xml"
+    unit, chaos, change = reports / "python.xml", reports / "chaos.xml", reports / "change.xml"
     npx = str(place.venv / "bin" / "npx")
     console = reports / "console.xml"
     listing = [
@@ -54,12 +54,14 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         ),
         Part(
             "python",
-            (*pytest, "-n", "2", "--dist", "loadfile", "-m", "not chaos", f"--junitxml={unit}"),
+            (*pytest, "-n", "2", "--dist", "loadfile", "-m", "not chaos and not change", f"--junitxml={unit}"),
             root,
             unit,
         ),
         # Alone: it measures seconds and would blame its neighbours' load on the runner.
         Part("chaos", (*pytest, "-m", "chaos", f"--junitxml={chaos}"), root, chaos),
+        # Alone too: an application's requests have time limits.
+        Part("change", (*pytest, "-m", "change", f"--junitxml={change}", "e2e/change"), root, change),
     ]
     if (root / "e2e" / "playwright.config.ts").exists():
         listing.append(
