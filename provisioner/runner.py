@@ -80,6 +80,11 @@ class Result:
     woken: tuple[str, ...] = ()
 
 
+def may_stand_before(group: Sequence[OperationStep]) -> bool:
+    """Whether a pause may fall before these steps: none has begun, and nothing is half done."""
+    return all(step.state == StepState.PENDING and not step.mid_way for step in group)
+
+
 def run(
     operation_id: str,
     *,
@@ -164,7 +169,7 @@ class _Claim:
             group = self.next_group()
             if not group:
                 return self.close()
-            if self.pause_seen and not self.undoing and all(s.state == StepState.PENDING for s in group):
+            if self.pause_seen and not self.undoing and may_stand_before(group):
                 return self.park()
             unknown = [step.name for step in group if step.name not in self.code.steps]
             if unknown:

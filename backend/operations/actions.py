@@ -45,6 +45,8 @@ class PlannedStep:
     target: str = ""
     target_title: str = ""
     deadline_seconds: int = 60
+    # The steps before it have left something half done (a node that is drained): no pause falls before this one.
+    mid_way: bool = False
 
 
 def start(
@@ -106,6 +108,7 @@ def start(
             target=step.target,
             target_title=step.target_title[:64],
             deadline_seconds=step.deadline_seconds,
+            mid_way=step.mid_way,
         )
         for position, (group, step) in enumerate(steps)
     )

@@ -96,6 +96,7 @@ class OperationStep(models.Model):
     attempt = models.PositiveIntegerField(default=0, help_text="Failed attempts in a row")
     due_at = models.DateTimeField(null=True, help_text="Not to be looked at again before; null: at once")
     deadline_seconds = models.PositiveIntegerField(help_text="Longer than this and the step is flagged overdue")
+    mid_way = models.BooleanField(default=False, help_text="No pause falls before it: something is half done")
     overdue = models.BooleanField(default=False)
     progress = models.FloatField(default=0)
     eta_at = models.DateTimeField(null=True, help_text="When it will probably be done, if it can tell")

@@ -68,6 +68,22 @@ def test_it_finishes_the_group_it_has_begun_and_stops() -> None:
     assert calls == ["a", "b", "c"]
 
 
+def test_no_pause_falls_where_something_is_half_done() -> None:
+    calls: list[str] = []
+
+    def note(context: StepContext) -> Outcome:
+        calls.append(context.step.name)
+        if context.step.name == "a":
+            ask(context.operation.id, "pause")
+        return Done()
+
+    operation = pausing(start(["a"], ["b"], ["c"], ["d"]))
+    operation.steps.filter(name__in=["b", "c"]).update(mid_way=True)
+    assert runner.run(operation.id, find_code=code(dict.fromkeys("abcd", note))).ending is Ending.PAUSED
+    assert calls == ["a", "b", "c"]
+    assert states(operation) == [StepState.DONE, StepState.DONE, StepState.DONE, StepState.PENDING]
+
+
 def test_a_group_with_a_step_still_to_do_is_not_left() -> None:
     looks = iter([Wait(30, "the engine"), Wait(30, "the engine"), Done()])
     operation = pausing(start(["quick", "slow"], ["last"]))

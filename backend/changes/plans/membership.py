@@ -7,7 +7,7 @@ comes before what cannot. `living` may hold the nodes that are to go; they are l
 
 from collections.abc import Iterable, Sequence
 
-from backend.changes.plans import Planned
+from backend.changes.plans import Planned, in_one_go
 from backend.clusters.models import Datacenter, Node
 from backend.operations.actions import PlannedStep
 
@@ -218,7 +218,7 @@ def _joins(nodes: Sequence[Node]) -> Groups:
 def _join(node: Node, *, lift: bool) -> Groups:
     """`lift`: others join afterwards and stream from this one too, so its limit is lifted as well."""
     joined, checked, proved = [_of(node, "join_ring", "Join the ring", _STREAMING_DEADLINE)], *_checked(node)
-    return [joined, checked, proved + _lift([node] if lift else [])]
+    return in_one_go([joined, checked, proved + _lift([node] if lift else [])])
 
 
 def _checked(node: Node) -> Groups:
@@ -229,11 +229,13 @@ def _checked(node: Node) -> Groups:
 
 
 def _leave(node: Node) -> Groups:
-    return [
-        [_of(node, "leave_ring", "Hand its data over and leave the ring", _STREAMING_DEADLINE)],
-        [_of(node, "confirm_left", "Check that the others agree that it has left", 120)],
-        [_of(node, "delete_machine", "Delete the machine and its disks", 300)],
-    ]
+    return in_one_go(
+        [
+            [_of(node, "leave_ring", "Hand its data over and leave the ring", _STREAMING_DEADLINE)],
+            [_of(node, "confirm_left", "Check that the others agree that it has left", 120)],
+            [_of(node, "delete_machine", "Delete the machine and its disks", 300)],
+        ]
+    )
 
 
 def _lift(nodes: Sequence[Node]) -> list[PlannedStep]:

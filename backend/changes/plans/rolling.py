@@ -8,7 +8,7 @@ most one node down, and a pause or a cancel falls between two nodes.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.changes.plans import Planned
+from backend.changes.plans import Planned, in_one_go
 from backend.clusters.models import Node
 from backend.operations.actions import PlannedStep
 
@@ -90,14 +90,16 @@ def upgrade(*, living: Sequence[Node], version: str) -> Planned:
 
 
 def _onto_version(node: Node, version: str, label: str = "") -> Groups:
-    return [
-        [_step("drain_node", f"{label}: drain" if label else "Drain: flush, take no more requests", 360, node)],
-        [_step("stop_engine", "Stop the engine", 120, node)],
-        [_step("configure_version", f"Change to {version}", 60, node)],
-        [_step("start_engine", "Start the engine", 300, node)],
-        [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
-        [_step("health_gate", "Health: ring, errors and latency as before", 300, node)],
-    ]
+    return in_one_go(
+        [
+            [_step("drain_node", f"{label}: drain" if label else "Drain: flush, take no more requests", 360, node)],
+            [_step("stop_engine", "Stop the engine", 120, node)],
+            [_step("configure_version", f"Change to {version}", 60, node)],
+            [_step("start_engine", "Start the engine", 300, node)],
+            [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
+            [_step("health_gate", "Health: ring, errors and latency as before", 300, node)],
+        ]
+    )
 
 
 def apply_settings(*, living: Sequence[Node], restart: bool, settings: Mapping[str, Any]) -> Planned:
@@ -126,13 +128,15 @@ def apply_settings(*, living: Sequence[Node], restart: bool, settings: Mapping[s
 
 
 def _reconfigured(node: Node) -> Groups:
-    return [
-        [_step("drain_node", "Drain: flush, take no more requests", 360, node)],
-        [_step("stop_engine", "Stop the engine", 120, node)],
-        [_step("configure_node", "Write the configuration", 60, node)],
-        [_step("start_engine", "Start the engine", 300, node)],
-        [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
-    ]
+    return in_one_go(
+        [
+            [_step("drain_node", "Drain: flush, take no more requests", 360, node)],
+            [_step("stop_engine", "Stop the engine", 120, node)],
+            [_step("configure_node", "Write the configuration", 60, node)],
+            [_step("start_engine", "Start the engine", 300, node)],
+            [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
+        ]
+    )
 
 
 def rotate_certificates(*, living: Sequence[Node]) -> Planned:
@@ -140,11 +144,13 @@ def rotate_certificates(*, living: Sequence[Node]) -> Planned:
     nodes = rack_by_rack(living)
     groups: Groups = []
     for node in nodes:
-        groups += [
-            [_step("renew_certificate", "Sign a certificate for a new key", 60, node)],
-            [_step("reload_tls", "Serve with it, without a restart", 60, node)],
-            [_step("prove_tls", "Prove: a TLS connection shows it", 60, node)],
-        ]
+        groups += in_one_go(
+            [
+                [_step("renew_certificate", "Sign a certificate for a new key", 60, node)],
+                [_step("reload_tls", "Serve with it, without a restart", 60, node)],
+                [_step("prove_tls", "Prove: a TLS connection shows it", 60, node)],
+            ]
+        )
     return Planned(
         kind="rotate_certificates",
         groups=groups,
@@ -158,12 +164,14 @@ def _check_ring() -> list[PlannedStep]:
 
 
 def _down_and_up(node: Node) -> Groups:
-    return [
-        [_step("drain_node", "Drain: flush, take no more requests", 360, node)],
-        [_step("stop_engine", "Stop the engine", 120, node)],
-        [_step("start_engine", "Start the engine", 300, node)],
-        [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
-    ]
+    return in_one_go(
+        [
+            [_step("drain_node", "Drain: flush, take no more requests", 360, node)],
+            [_step("stop_engine", "Stop the engine", 120, node)],
+            [_step("start_engine", "Start the engine", 300, node)],
+            [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
+        ]
+    )
 
 
 def _step(name: str, title: str, deadline_seconds: int, node: Node | None = None) -> PlannedStep:
