@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 from typing import Any
 
 from django.contrib.postgres.aggregates import JSONBAgg
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
@@ -34,7 +33,7 @@ from backend.clusters.states import (
 )
 from backend.clusters.windows import Window
 from backend.core.errors import NotFound
-from backend.core.pagination import PageQuery, page
+from backend.core.pagination import Compiled, PageQuery, cut, page
 from backend.core.schemas import allowed
 from backend.operations.models import Operation
 from backend.operations.states import OPEN
@@ -65,6 +64,7 @@ _COLUMNS = (
     "maintenance",
     "current_operation",
 )
+_JSON_COLUMNS = ("options", "settings", "living_datacenters", "maintenance", "current_operation")
 _NODE_COLUMNS = (
     "id",
     "name",
@@ -106,12 +106,12 @@ def _nodes_of_row(condition: Q) -> Subquery:
     return Subquery(counted)
 
 
-def _datacenters_of_row() -> ArraySubquery:
+def _datacenters_of_row() -> Subquery:
     about = JSONObject(
         name="name", region="region", zones="zones", machine_type="machine_type", nodes_per_zone="nodes_per_zone"
     )
-    living = Datacenter.objects.filter(cluster_id=OuterRef("id"), deleted_at=None).order_by("position")
-    return ArraySubquery(living.values(about=about))
+    living = Datacenter.objects.filter(cluster_id=OuterRef("id"), deleted_at=None).order_by().values("cluster_id")
+    return Subquery(living.annotate(all=JSONBAgg(about, order_by="position")).values("all"))
 
 
 def _windows_of_row() -> Subquery:
@@ -155,6 +155,15 @@ def _rows(who: Identity) -> QuerySet[Cluster, dict[str, Any]]:
     return _all_rows().filter(organisation_id=who.organisation_id)
 
 
+@lru_cache(maxsize=512)
+def _unfiltered(limit: int, with_cursor: bool) -> Compiled:
+    """The list as it is nearly always asked for."""
+    found = _all_rows().filter(organisation_id=Compiled.WORD.format("organisation"), deleted_at=None)
+    if with_cursor:
+        found = found.filter(id__lt=Compiled.WORD.format("cursor"))
+    return Compiled.of(found.order_by("-id")[: limit + 1], json=_JSON_COLUMNS)
+
+
 def list_clusters(
     who: Identity,
     query: PageQuery,
@@ -166,6 +175,10 @@ def list_clusters(
     q: str | None = None,
 ) -> dict[str, Any]:
     """Newest first. Deleted clusters only when that state is asked for."""
+    if name is state is engine is zone is None and not q:
+        values = {"organisation": who.organisation_id, "cursor": query.cursor or ""}
+        found_rows = _unfiltered(query.limit, query.cursor is not None).rows(values)
+        return cut(found_rows, query, lambda row: _cluster(who, row))
     found = _rows(who)
     found = found.filter(state=state) if state is ClusterState.DELETED else found.filter(deleted_at=None)
     if state is not None:
@@ -199,7 +212,7 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     revealed = row.pop("admin_revealed_at") is not None
     operation = row["current_operation"]
     kind = operation["kind"] if operation is not None else None
-    row["datacenters"] = row.pop("living_datacenters")
+    row["datacenters"] = row.pop("living_datacenters") or []
     row["healing"] = {
         "mode": row.pop("healing_mode"),
         "grace_seconds": row.pop("healing_grace_seconds"),

@@ -1,13 +1,14 @@
 """Lists are read page by page, newest first, one query per page."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Self
 
+from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from ninja import Schema
 from pydantic import Field, StringConstraints
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 Cursor = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}_[0-9a-hjkmnp-tv-z]{26}$")]
 
@@ -28,7 +29,47 @@ def page(
     """
     if query.cursor is not None:
         rows = rows.filter(id__lt=query.cursor)
-    found = list(rows.order_by("-id")[: query.limit + 1])
+    return cut(list(rows.order_by("-id")[: query.limit + 1]), query, shape)
+
+
+class Compiled:
+    """The statement of a query set, made once: making it costs more than reading the rows of a page.
+
+    Values that differ from call to call are words in the query set, `WORD.format("name")`, and come by name.
+    """
+
+    WORD = "value to come: {}"
+
+    def __init__(self, sql: str, parameters: Collection[Any], *, json: Collection[str]) -> None:
+        """`json`: the columns that are JSON; None in them stays None."""
+        self._sql = sql
+        self._parameters = tuple(parameters)
+        self._json = frozenset(json)
+
+    @classmethod
+    def of(cls, rows: QuerySet[Any, dict[str, Any]], *, json: Collection[str] = ()) -> Self:
+        """`rows`: a ``.values(...)`` of columns and annotations of one model, without foreign keys' columns."""
+        sql, parameters = rows.query.sql_with_params()
+        return cls(sql, parameters, json=json)
+
+    def rows(self, values: Mapping[str, str]) -> list[dict[str, Any]]:
+        words = {self.WORD.format(name): value for name, value in values.items()}
+        parameters = [words.get(each, each) if isinstance(each, str) else each for each in self._parameters]
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql, parameters)
+            columns = [column.name for column in cursor.description or ()]
+            found = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        for name in self._json.intersection(columns):
+            for row in found:
+                if row[name] is not None:
+                    row[name] = from_json(row[name])
+        return found
+
+
+def cut(
+    found: list[dict[str, Any]], query: PageQuery, shape: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """A page of rows of which one more was read than it holds."""
     more = len(found) > query.limit
     del found[query.limit :]
     return {"items": [shape(row) for row in found], "next_cursor": found[-1]["id"] if more else None}

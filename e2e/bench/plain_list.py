@@ -50,7 +50,8 @@ def list_clusters(request: HttpRequest) -> HttpResponse:
         names = [column.name for column in cursor.description or ()]
         rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     for row in rows:
-        row["options"] = json.loads(row["options"])  # Django leaves JSON columns of its cursors as text
+        for name in ("options", "settings"):
+            row[name] = json.loads(row[name])  # Django leaves JSON columns of its cursors as text
     following = rows[limit - 1]["id"] if len(rows) > limit else None
     body = json.dumps({"items": rows[:limit], "next_cursor": following}, cls=DjangoJSONEncoder)
     return HttpResponse(body, content_type="application/json")
