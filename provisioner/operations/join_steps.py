@@ -7,13 +7,15 @@ first, and what the ring has kept of it is removed, so that nothing of it can co
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils import timezone
+
 from backend.clusters import lifecycle
 from backend.clusters.models import Node
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.engines.base import Entry, tokens_digest
 from provisioner.operations import names
-from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.leave_steps import out_of_ring
 from provisioner.operations.machine_steps import ensure_machine, put_config
 from provisioner.operations.membership import (
@@ -42,6 +44,9 @@ from provisioner.providers.base import MachineState
 # On one machine. Most failures pass by themselves: a neighbour that restarts, a view of the ring that is late.
 _TRIES = 3
 
+# So long a node that others still see up is waited for to go down. Engines notice a death within some 20 s.
+_SEEN_UP_SECONDS = 90.0
+
 # Failures after which nobody knows what the node has: it is made anew at once.
 _HOPELESS = frozenset({"join-unwatched", "local-data-lost"})
 
@@ -63,6 +68,12 @@ def check_ring_without(context: StepContext) -> Outcome:
     if isinstance(views, Wait):
         return views
     up = [other.name for other in ring if _sees_up(views[other.id], dead)]
+    if up and _has_run_for(context, _SEEN_UP_SECONDS):
+        raise Blocked(
+            "node-lives",
+            f"{dead.name} was thought to be down, but {', '.join(up)} sees it up: it is not replaced like this.",
+            "Cancel and order it anew: a living node is replaced by other steps, without losing a copy.",
+        )
     if up:
         return Wait(1, f"{', '.join(up)} to see {dead.name} down; a node that lives is not replaced like this")
     try:
@@ -70,6 +81,12 @@ def check_ring_without(context: StepContext) -> Outcome:
     except JobFailed:
         # Without a quorum nothing can be written; the replacement is then checked by its tables alone.
         return Done("no rows could be written to check by", {"canary": False})
+
+
+def _has_run_for(context: StepContext, seconds: float) -> bool:
+    """By the clock of this process, which may be a little off: it only decides when a person is asked."""
+    started = context.step.started_at
+    return started is not None and (timezone.now() - started).total_seconds() > seconds
 
 
 def _sees_up(view: Any, node: Node) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from backend.clusters.models import Datacenter, Node
 from backend.operations.models import Operation
 from provisioner.agent.fake import AgentFault
+from provisioner.operations import join_steps
 from provisioner.operations.tests.cluster_world import world_of
 from provisioner.operations.tests.ring_world import RingWorld
 
@@ -255,6 +256,12 @@ class TestReplaceDead:
         assert operation.steps.get(name="fence_machine").state == "pending"
         assert world.cancel(operation).state == "cancelled"
         assert world.leftovers() == []
+
+    def test_one_that_goes_on_living_is_for_a_person(self, world: RingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(join_steps, "_SEEN_UP_SECONDS", 0.0)
+        operation = world.run(world.replace_dead(), calls=12)
+        assert (operation.state, operation.reason_code) == ("blocked", "node-lives")
+        assert operation.steps.get(name="fence_machine").state == "pending"
 
     def test_another_one_that_dies_meanwhile_is_waited_for(self, world: RingWorld) -> None:
         world.agents.set_looks({"start": 3})
