@@ -79,7 +79,7 @@ def judge(gate: Gate) -> Verdict:
         if count >= ENOUGH_REQUESTS and getattr(mine, name) > limit:
             return Verdict(
                 False,
-                f"the slowest 1 % of {title} take {getattr(mine, name):.0f} ms, before at most {worst:.0f} ms; "
+                f"The slowest 1 % of {title} take {getattr(mine, name):.0f} ms, before at most {worst:.0f} ms; "
                 f"{limit:.0f} ms are tolerated",
             )
     if mine.requests < ENOUGH_REQUESTS:

@@ -269,7 +269,7 @@ def _forget(agent: AgentClient, name: str) -> None:
 def wait_or_block(context: StepContext, trouble: str, *, hint: str, code: str = "ring-not-at-rest") -> Wait:
     """Wait for what is wrong to pass; Blocked when it has lasted since the step began."""
     if has_lasted(context, PATIENCE):
-        raise Blocked(code, f"{trouble[:1].upper()}{trouble[1:]}.", hint)
+        raise Blocked(code, f"{trouble}.", hint)
     return Wait(_AGAIN, trouble)
 
 

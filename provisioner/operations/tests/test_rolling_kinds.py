@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from provisioner.operations import (
     testing,
     upgrade_cluster,
 )
-from provisioner.operations.base import OperationCode
+from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
 from provisioner.operations.node_steps import live_nodes
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
 
@@ -171,11 +171,13 @@ def test_an_upgrade_ends_with_the_new_version_everywhere(tmp_path: Path) -> None
         assert {node.engine_version for node in nodes_of(world)} == {"5.0.9"}
 
 
-def _run_until_it_stands(operation: Operation) -> Operation:
-    for _ in range(20):
+def _run_until_it_stands(operation: Operation, code: OperationCode | None = None) -> Operation:
+    """As if every step had begun long ago, so that nothing is waited for any more."""
+    find_code = registry.find if code is None else {code.kind: code}.get
+    for _ in range(40):
         Operation.objects.filter(id=operation.id).exclude(due_at=None).update(due_at="2000-01-01T00:00Z")
         operation.steps.exclude(started_at=None).update(started_at="2000-01-01T00:00Z")
-        runner.run(operation.id, find_code=registry.find)
+        runner.run(operation.id, find_code=find_code)
         operation.refresh_from_db()
         if operation.state not in ("pending", "running"):
             break
@@ -224,15 +226,21 @@ def test_an_upgrade_does_not_begin_under_a_repair_or_with_a_full_disk(tmp_path: 
 def test_the_gate_stops_an_upgrade_whose_clients_fare_worse(tmp_path: Path) -> None:
     with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
         operation = world.start()
-        quiet = {"reads": 10_000, "writes": 10_000, "read_p99_ms": 4.0, "write_p99_ms": 3.0}
         nodes = nodes_of(world)
         for node in nodes:
-            world.agents.set_figures(node.id, **quiet)
-        while not operation.steps.filter(name="inspect_cluster", state="done").exists():
-            runner.run(operation.id, find_code=registry.find, limits=runner.Limits(budget=0))
-        world.agents.set_figures(nodes[0].id, reads=500, writes=500, timeouts=300)
-        stood = _run_until_it_stands(operation)
+            world.agents.set_figures(node.id, reads=10_000, writes=10_000, read_p99_ms=4.0, write_p99_ms=3.0)
+
+        def inspect_then_fare_worse(context: StepContext) -> Outcome:
+            outcome = upgrade_cluster.inspect_cluster(context)
+            if isinstance(outcome, Done):
+                world.agents.set_figures(nodes[0].id, reads=500, writes=500, timeouts=300)
+            return outcome
+
+        steps = dict(upgrade_cluster.CODE.steps) | {"inspect_cluster": StepCode(do=inspect_then_fare_worse)}
+        code = replace(upgrade_cluster.CODE, steps=steps)
+        stood = _run_until_it_stands(operation, code)
         assert (stood.state, stood.reason_code) == ("blocked", "health-gate")
         assert stood.reason == (
             "30.00% of 1000 requests failed since the upgrade began, 0.00% before; 1% more are tolerated."
         )
+        assert set(world.agents.engines().values()) == {"serving 5.0.9 {}", "serving 5.0.5 {}"}
