@@ -1,10 +1,11 @@
 """Seconds from the SIGKILL of a node's machine until the ring is whole again, against a bare replacement.
 
-Three nodes in three zones hold 1 GiB at replication factor 3. Ours is self-healing: it must notice that the machine is
-dead, wait for its grace time (the smallest that the API takes), fence the machine, make another, have it take over the
-tokens and the data, and prove it. The other side starts the replacement at the very instant of the kill, by hand, with
-the shortened waits that are only right when the dead machine is known to be gone. Both end when all three nodes agree
-on the ring and sampled rows are read at ALL. Prints one JSON object as its last line.
+Three nodes in three zones hold 1 GiB at replication factor 3. Everything on a machine is killed and nothing starts it
+again, while its provider goes on calling it running. Ours is self-healing: it must notice that the machine is dead,
+wait for its grace time (the smallest that the API takes), fence the machine, make another, have it take over the tokens
+and the data, and prove it. The other side starts the replacement at the very instant of the kill, by hand, with the
+shortened waits that are only right when the dead machine is known to be gone. Both end when all three nodes agree on
+the ring and sampled rows are read at ALL. Prints one JSON object as its last line.
 
     python -m e2e.bench.replace_node [--pairs 3] [--side both] [--mebibytes 1024]
 """
@@ -24,7 +25,7 @@ from e2e.bench.sides import Figures, parser
 from e2e.product import order, product, wait_for_step
 from e2e.trials.application import Connecting
 from e2e.trials.clusters import addresses, connecting, nodes
-from e2e.trials.driver_under_change import GRACE_SECONDS, power, wait_for_replacement
+from e2e.trials.driver_under_change import GRACE_SECONDS, hang, wait_for_replacement
 
 MOST_RATIO = 1.5
 _MACHINE = "local.medium"
@@ -80,7 +81,7 @@ def replace_ours(api: httpx.Client, run: Path, cluster: str, known: Connecting, 
     victim = min(nodes(api, cluster), key=lambda node: str(node["id"]))
     wait_until_quiet(known, addresses(api, cluster))
     began = time.monotonic()
-    power(run, "kill", victim["id"])
+    hang(run, victim["id"])
     operation = wait_for_replacement(api, cluster, victim["id"])
     wait_for_step(api, operation, "prove_node")
     _read_sample(known, addresses(api, cluster), rows)

@@ -6,7 +6,7 @@ membership monitor (`membership_monitor.py`). Then, one after another:
 
     scale-out        3 → 6 nodes
     scale-in         6 → 3 nodes
-    replace          a machine loses its power for good; self-healing replaces its node
+    replace          a machine dies for good; self-healing replaces its node
     rolling-restart  every engine is started anew
     upgrade          5.0.5 → 5.0.9
     certificates     every engine gets a new certificate
@@ -20,18 +20,20 @@ was wrong, the monitor complained, or the change did not do what it says.
 
 import argparse
 import json
+import os
+import signal
 import ssl
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from e2e.product import change, follow, order, product
 from e2e.trials.application import Connecting, Counted, Running, application
@@ -172,12 +174,12 @@ def _scale(here: Ground, nodes_per_zone: int) -> list[str]:
 
 
 def replace_killed(here: Ground) -> list[str]:
-    """Cut the power of a machine and leave the rest to self-healing."""
+    """A machine dies for good; the rest is left to self-healing."""
     healing = {"mode": "act", "grace_seconds": GRACE_SECONDS}
     here.api.patch(f"/clusters/{here.cluster}", json={"healing": healing}).raise_for_status()
     before = {node["id"]: node for node in nodes(here.api, here.cluster)}
     victim = min(before.values(), key=lambda node: str(node["name"]))
-    power(here.run, "kill", victim["id"])
+    hang(here.run, victim["id"])
     follow(here.api, wait_for_replacement(here.api, here.cluster, victim["id"]))
     _wait_until_served(here)
     after = {node["id"] for node in nodes(here.api, here.cluster)}
@@ -253,10 +255,29 @@ def _wait_until_served(here: Ground) -> None:
     wait_until_all_serve(fresh, addresses(here.api, here.cluster))
 
 
-def power(run: Path, command: str, node: str) -> None:
-    """`kill`, `start` or `stop` of a node's machine, by hand, as docs/local-provider.md tells."""
-    tool = [sys.executable, "-m", "provisioner.providers.local", "--state-dir", str(run)]
-    subprocess.run([*tool, command, f"rm-{node.replace('_', '-')}"], check=True, stdout=subprocess.DEVNULL)
+def hang(run: Path, node: str) -> None:
+    """SIGKILL all that a node's machine runs and freeze its init, so that nothing starts again.
+
+    The provider still calls the machine running, as clouds do of one whose hardware is broken: only terminating it
+    makes sure that it never comes back. One that is merely off would be switched on again instead.
+    """
+    folder = (run / "machines" / f"rm-{node.replace('_', '-')}").resolve()
+    init = int((folder / "init.pid").read_text().split()[0])
+    os.kill(init, signal.SIGSTOP)
+    while victims := [process for process in _processes_of(folder) if process.pid != init]:
+        for process in victims:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(victims, timeout=5)
+
+
+def _processes_of(machine: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.environ().get("RINGMASTER_MACHINE") == str(machine):
+                found.append(process)
+    return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 @dataclass(frozen=True)
