@@ -246,8 +246,8 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 			return agent.RingStatus{}, err
 		}
 		address := row.Text("peer")
-		if statuses[address] == "JOINING" || len(tokens) == 0 {
-			// A new node at the address of an old one; or what late gossip wrote of a node that was removed.
+		// Members are in gossip also when they are dead; a node that was removed or replaced may stay in the table.
+		if _, told := statuses[address]; !told || statuses[address] == "JOINING" || len(tokens) == 0 {
 			continue
 		}
 		ring.Peers = append(ring.Peers, agent.Peer{
