@@ -137,12 +137,14 @@ def ring_trouble(context: StepContext, members: Sequence[Node], *, without: Sequ
     if isinstance(inspected, Wait):
         return inspected
     left_out = {str(node.address) for node in without}
+    # Gossip remembers nodes that have left for days. Whether a stranger is a member the views have told.
+    counted = {str(node.address) for node in members}
     for member in members:
         told = inspected[member.id]
         for moving in ("joining", "leaving", "moving"):
             if told[moving]:
                 return f"{member.name} sees a node {moving}: {', '.join(told[moving])}"
-        if gone := sorted(set(told["unreachable"]) - left_out):
+        if gone := sorted(set(told["unreachable"]) & counted):
             return f"{member.name} does not reach {', '.join(gone)}"
         versions = [version for version, holders in told["schema_versions"].items() if set(holders) - left_out]
         if len([version for version in versions if version != "UNREACHABLE"]) > 1:

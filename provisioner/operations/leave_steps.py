@@ -67,7 +67,8 @@ def check_removal(context: StepContext) -> Outcome:
             "Alter these keyspaces to fewer replicas and retry, or cancel.",
         )
     _check_room(rest, here, datacenter.name, len(datacenter.zones))
-    return Done(f"{len(rest)} nodes can hold what {len(here)} hold now")
+    system = {k["name"]: k["replication"] for k in told["keyspaces"] if k["system"] and k["replication"]}
+    return Done(f"{len(rest)} nodes can hold what {len(here)} hold now", {"system_replication": system})
 
 
 def _check_room(rest: Sequence[Node], here: Sequence[Node], datacenter: str, zones: int) -> None:

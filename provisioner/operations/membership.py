@@ -123,6 +123,8 @@ def ask_all(context: StepContext, nodes: Sequence[Node], kind: str) -> dict[str,
 def side_by_side(nodes: Sequence[Node], ask: Callable[[Node, AgentClient], Answer]) -> list[Answer]:
     # The clients are made here: only this thread may use the database.
     agents = [surroundings().agent(node) for node in nodes]
+    if len(nodes) == 1:
+        return [ask(nodes[0], agents[0])]
     with ThreadPoolExecutor(min(_THREADS, max(1, len(nodes)))) as threads:
         return list(threads.map(ask, nodes, agents))
 

@@ -104,10 +104,7 @@ def check_datacenter_removal(context: StepContext) -> Outcome:
 
 
 def fit_replication(context: StepContext) -> Outcome:
-    """The system's keyspaces want no more replicas than nodes will be left; with more the engine lets none leave.
-
-    Not undone: fewer replicas of them than nodes are as good.
-    """
+    """The system's keyspaces want no more replicas than nodes will be left; with more the engine lets none leave."""
     keyspaces = _keyspaces(context)
     if isinstance(keyspaces, Wait):
         return keyspaces
@@ -118,6 +115,17 @@ def fit_replication(context: StepContext) -> Outcome:
         for keyspace in keyspaces
         if keyspace["system"] and keyspace["replication"].get(datacenter.name, 0) > left
     }
+    return _replicated(context, keyspaces, wanted) or Done()
+
+
+def unfit_replication(context: StepContext) -> Outcome:
+    """Undo: the system's keyspaces have the replicas that `check_removal` found."""
+    keyspaces = _keyspaces(context)
+    if isinstance(keyspaces, Wait):
+        return keyspaces
+    before = context.output("check_removal", context.step.target).get("system_replication", {})
+    known = {keyspace["name"] for keyspace in keyspaces}
+    wanted = {name: replication for name, replication in before.items() if name in known}
     return _replicated(context, keyspaces, wanted) or Done()
 
 

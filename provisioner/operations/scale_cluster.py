@@ -18,7 +18,7 @@ from provisioner.operations.join_steps import (
 from provisioner.operations.leave_steps import check_removal, confirm_left, delete_left_machine, leave_ring
 from provisioner.operations.machine_steps import ensure_machine, find_image, install_engine, reach_agent
 from provisioner.operations.removal import delete_machine
-from provisioner.operations.replication_steps import fit_replication
+from provisioner.operations.replication_steps import fit_replication, unfit_replication
 
 
 def _succeeded(operation: Operation) -> None:
@@ -48,7 +48,7 @@ CODE = OperationCode(
         "publish_configuration": StepCode(do=publish_configuration),
         # In.
         "check_removal": StepCode(do=check_removal),
-        "fit_replication": StepCode(do=fit_replication),
+        "fit_replication": StepCode(do=fit_replication, undo=unfit_replication),
         "leave_ring": StepCode(do=leave_ring),
         "confirm_left": StepCode(do=confirm_left),
         "delete_machine": StepCode(do=delete_left_machine),

@@ -23,12 +23,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _scale_out(world: RingWorld) -> Operation:
-    world.filled(nodes_per_zone=2)
+    world.filled(nodes_per_zone=1)
     return world.more()
 
 
 def _scale_in(world: RingWorld) -> Operation:
-    world.filled(nodes_per_zone=3, replicas=2)
+    world.filled(nodes_per_zone=2, replicas=1)
     return world.fewer()
 
 
@@ -39,12 +39,12 @@ def _replace_dead(world: RingWorld) -> Operation:
 
 
 def _replace_living(world: RingWorld) -> Operation:
-    world.filled(nodes_per_zone=2)
+    world.filled(nodes_per_zone=1)
     return world.replace_living()
 
 
 def _machine_type(world: RingWorld) -> Operation:
-    world.filled(nodes_per_zone=2, replicas=1)
+    world.filled(nodes_per_zone=1)
     return world.another_machine_type()
 
 
