@@ -291,8 +291,10 @@ def serving() -> QuerySet[Cluster]:
         .order_by()
         .values("id")[:1]
     )
-    found: QuerySet[Cluster] = Cluster.objects.filter(deleted_at=None, state__in=SERVING).annotate(
-        operation_id=Subquery(worked_on)
+    found: QuerySet[Cluster] = (
+        Cluster.objects.filter(deleted_at=None, state__in=SERVING)
+        .defer("ca_certificate", "options", "settings")
+        .annotate(operation_id=Subquery(worked_on))
     )
     return found
 
