@@ -154,7 +154,13 @@ func onlyTwoAccounts(t *testing.T, plane *agenttest.ControlPlane, nodes []*node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := control.Query(t.Context(), cql.Quorum, "SELECT * FROM system_auth.roles"); cql.Code(err) != wanted {
+			_, err = control.Query(t.Context(), cql.Quorum, "SELECT * FROM system_auth.roles")
+			// The agents let a node in by themselves, some seconds after it has come.
+			for until := time.Now().Add(30 * time.Second); cql.Code(err) != wanted && time.Now().Before(until); {
+				time.Sleep(500 * time.Millisecond)
+				_, err = control.Query(t.Context(), cql.Quorum, "SELECT * FROM system_auth.roles")
+			}
+			if cql.Code(err) != wanted {
 				t.Errorf("%s, from %s: %v", n.id, from, err)
 			}
 			control.Close()
