@@ -47,7 +47,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         ),
         Part(
             "agent",
-            ("go", "test", "-tags", "engine", "-json", "./..."),
+            ("go", "test", "-tags", "engine", "-timeout", "20m", "-json", "./..."),
             root / "images" / "agent",
             reports / "agent.jsonl",
             to_report=True,
