@@ -62,13 +62,17 @@ class Ground:
 
 @dataclass(frozen=True)
 class Result:
-    """What a scenario came to. `complaints`: the monitor's, and what the change left undone."""
+    """What a scenario came to. `seen`: the changes of members that the monitor saw, as gossip calls them.
+
+    `complaints`: the monitor's, and what the change left undone.
+    """
 
     scenario: str
     counted: Counted
     lost_writes: int
     read_back: int
     seconds: float
+    seen: list[str]
     complaints: list[str]
 
     @property
@@ -85,6 +89,7 @@ class Result:
             f"{counted.requests} requests, {counted.retries} driver retries, {counted.failed} failed",
             f"{counted.acknowledged} acknowledged writes, {self.lost_writes} lost of {self.read_back} read back",
             f"{counted.wrong_reads} wrong reads, longest gap {counted.longest_gap_seconds:.2f} s",
+            f"the ring saw {' '.join(self.seen) or 'no change of members'}",
         ]
         return "\n  ".join(["; ".join(words), *counted.errors, *self.complaints])
 
@@ -147,6 +152,7 @@ def carry_out(here: Ground, name: str) -> Result:
         lost_writes=len({key for read in reads for key in read.lost}),
         read_back=min(read.rows for read in reads),
         seconds=round(seconds, 1),
+        seen=seen,
         complaints=complaints,
     )
 
@@ -294,7 +300,7 @@ _NO_CHANGE = (("BOOT", 0), ("BOOT_REPLACE", 0), ("LEAVING", 0), ("removing", 0))
 SCENARIOS = {
     "scale-out": Scenario(scale_out, 1, (("BOOT", 3), ("LEAVING", 0), ("removing", 0))),
     "scale-in": Scenario(scale_in, 2, (("LEAVING", 3), ("BOOT", 0), ("removing", 0))),
-    "replace": Scenario(replace_killed, None, (("LEAVING", 0),)),
+    "replace": Scenario(replace_killed, None, (("BOOT_REPLACE", 1), ("BOOT", 0), ("LEAVING", 0))),
     "rolling-restart": Scenario(rolling_restart, None, _NO_CHANGE),
     "upgrade": Scenario(upgrade, None, _NO_CHANGE),
     "certificates": Scenario(certificates, None, _NO_CHANGE),
