@@ -47,7 +47,7 @@ def test_joining_one_after_another_with_agreement_between_is_safe() -> None:
 
 def test_two_joining_at_once_is_told_even_when_different_nodes_see_them() -> None:
     both = moment(A, B, C, machines=(D, E), a_d=Status("BOOT", "4"), b_e=Status("BOOT", "5"))
-    assert judged(moment(A, B, C), both) == [f"two membership changes at once: {D}, {E}"]
+    assert judged(moment(A, B, C), both, both) == [f"two membership changes at once: {D}, {E}"]
 
 
 def test_a_node_that_joins_while_another_leaves_is_told() -> None:
@@ -55,12 +55,26 @@ def test_a_node_that_joins_while_another_leaves_is_told() -> None:
     assert judged(moment(A, B, C), LEAVES_C, both) == [f"two membership changes at once: {C}, {D}"]
 
 
+def without_news_of_d(whole: Moment) -> Moment:
+    """A has not heard yet that D is a member."""
+    return replace(whole, views={**whole.views, A: View(ring(A, B, C), whole.views[A].statuses)})
+
+
 def test_a_change_before_all_agree_on_the_one_before_is_told() -> None:
-    halfway = moment(A, B, C, D, machines=(E,))
-    halfway = replace(halfway, views={**halfway.views, A: View(ring(A, B, C), {})})
-    joins_e = moment(A, B, C, D, machines=(E,), all_e=Status("BOOT", "5"))
-    found = judged(moment(A, B, C), JOINS_D, halfway, joins_e)
+    joins_e = without_news_of_d(moment(A, B, C, D, machines=(E,), all_e=Status("BOOT", "5")))
+    found = judged(moment(A, B, C), JOINS_D, joins_e, joins_e)
     assert found == [f"{E} began to change before all live nodes agreed on the ring"]
+
+
+def test_a_change_after_all_agree_is_safe_even_when_the_agreement_fell_between_two_looks() -> None:
+    joins_e = moment(A, B, C, D, machines=(E,), all_e=Status("BOOT", "5"))
+    assert judged(moment(A, B, C), JOINS_D, without_news_of_d(moment(A, B, C, D)), joins_e, joins_e) == []
+
+
+def test_what_a_slow_node_told_before_the_next_change_began_is_not_held_against_it() -> None:
+    old_and_new = moment(A, B, C, D, machines=(E,), a_d=Status("BOOT", "4"), b_e=Status("BOOT", "5"))
+    joins_e = moment(A, B, C, D, machines=(E,), all_e=Status("BOOT", "5"))
+    assert judged(moment(A, B, C), JOINS_D, old_and_new, joins_e) == []
 
 
 def test_a_running_member_that_does_not_answer_has_not_agreed() -> None:

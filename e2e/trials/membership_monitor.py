@@ -51,7 +51,7 @@ _MEMBERSHIP_OPERATIONS = frozenset(
 
 _ROUND_SECONDS = 0.3
 _FIRST_SECONDS = 60.0
-_VIEW_SECONDS = 4.0
+_VIEW_SECONDS = 2.0
 _CONNECT_SECONDS = 0.5
 
 
@@ -81,7 +81,7 @@ class View:
 
 @dataclass(frozen=True)
 class Moment:
-    """One round of asking. `at` is in seconds of a monotonic clock.
+    """One round of asking, which began when the one before had ended. `at` is in seconds of a monotonic clock.
 
     `views`: by address, of the nodes that answered. `refusing`: addresses of running machines where nobody listens
     for CQL. `machines`: address by name, of every machine that has not been terminated, looked up after the views.
@@ -106,7 +106,7 @@ class Judge:
     agreements: int = 0
     _words: dict[str, str] = field(default_factory=dict)
     _changing: frozenset[str] = frozenset()
-    _agreed: bool = False
+    _fresh: frozenset[str] = frozenset()
     _machine_of: dict[str, str] = field(default_factory=dict)
     _members: dict[str, Member] = field(default_factory=dict)
     _left: set[str] = field(default_factory=set)
@@ -126,17 +126,22 @@ class Judge:
         statuses = [(address, status) for view in moment.views.values() for address, status in view.statuses.items()]
         self._remember(statuses)
         changing = frozenset(address for address, status in statuses if status.word in _CHANGING)
-        fresh = changing - self._changing
-        if len(changing) > 1 and fresh:
-            self._complain(f"two membership changes at once: {', '.join(sorted(changing))}")
-        elif fresh and not self._agreed:
-            self._complain(f"{min(fresh)} began to change before all live nodes agreed on the ring")
+        for view in moment.views.values():
+            self._one_at_a_time(frozenset(a for a, status in view.statuses.items() if status.word in _CHANGING))
+        for began in self._fresh:
+            # All views of this moment were asked for after somebody had seen this change. So whoever still sees another
+            # one under way, or the ring as it was before that, had not agreed when this one began.
+            self._one_at_a_time(frozenset({began}) | (changing & self._changing))
+            rings = [_without(view.ring, began) for view in moment.views.values()]
+            if any(ring != rings[0] for ring in rings):
+                self._complain(f"{began} began to change before all live nodes agreed on the ring")
+        self._fresh = changing - self._changing
         self._changing = changing
-        if changing:
-            self._agreed = False
-        elif agreed(moment):
-            self._agreed = True
-            self.agreements += 1
+        self.agreements += not changing and agreed(moment)
+
+    def _one_at_a_time(self, changing: frozenset[str]) -> None:
+        if len(changing) > 1:
+            self._complain(f"two membership changes at once: {', '.join(sorted(changing))}")
 
     def _remember(self, statuses: list[tuple[str, Status]]) -> None:
         """Note every node that begins to change. One that some still see changing has not ended its change."""
@@ -198,6 +203,10 @@ class Judge:
     def _complain(self, text: str) -> None:
         if not any(known.endswith(f": {text}") for known in self.violations):
             self.violations.append(f"{self._at:.1f} s: {text}")
+
+
+def _without(ring: Mapping[str, Member], address: str) -> dict[str, Member]:
+    return {host: member for host, member in ring.items() if member.address != address}
 
 
 def agreed(moment: Moment) -> bool:
