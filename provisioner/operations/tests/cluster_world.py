@@ -11,6 +11,7 @@ from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import Identity
 from backend.accounts.states import PERMISSIONS, Role
 from backend.catalog import actions as catalog
+from backend.catalog.models import Provider
 from backend.clusters import actions, authorities
 from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
 from backend.clusters.schemas import ClusterOrder
@@ -141,7 +142,9 @@ def cluster_world(folder: Path, order: Callable[[ClusterWorld], Operation]) -> I
 def world_of(kind: type[AnyWorld], folder: Path, order: Callable[[AnyWorld], Operation]) -> Iterator[AnyWorld]:
     """`cluster_world` for a world that has more to tell."""
     registry.register_all()
-    catalog.load(with_tests=True)
+    if not Provider.objects.filter(id="fake").exists():
+        # Once per test: a kit makes hundreds of worlds, and loading is some two hundred statements.
+        catalog.load(with_tests=True)
     authorities.ensure_control_plane_pki()
     number = next(_number)
     provider = FakeProvider(FakeSettings(path=folder / f"world-{number}.sqlite"))
