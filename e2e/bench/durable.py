@@ -78,9 +78,9 @@ class Processes:
 
     def start(self, name: str, *module_and_arguments: str) -> int:
         with (self._folder / f"{name}.log").open("ab") as log:
-            self._running[name] = subprocess.Popen(
-                [sys.executable, "-m", *module_and_arguments], stdout=log, stderr=log, start_new_session=True
-            )
+            # With a session of its own a child would outlive a benchmark that is killed.
+            command = [*services.dying_with_parent("TERM", wanted=True), sys.executable, "-m", *module_and_arguments]
+            self._running[name] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         return self._running[name].pid
 
     def start_worker(self, name: str, *, concurrency: int) -> int:

@@ -46,10 +46,10 @@ def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces_address: 
     match entry:
         case Entry.FIRST:
             return dict(FIRST_BOOT)
-        case Entry.JOIN:
+        # A node of a new data centre, where nothing is replicated yet, bootstraps too: there is nothing to stream, and
+        # it is held until it sees the ring like any other.
+        case Entry.JOIN | Entry.JOIN_EMPTY:
             return _JOIN | {"auto_bootstrap": True, "join": {"members": others}}
-        case Entry.JOIN_EMPTY:
-            return _JOIN | {"auto_bootstrap": False, "join": {"members": others}}
         case Entry.REPLACE:
             if not replaces_address:
                 raise ValueError(f"{member.name} is to replace a node, but it is not said where that one was")
