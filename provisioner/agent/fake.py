@@ -715,6 +715,8 @@ class FakeAgentClient:
         with self._call("status") as call:
             node = call.node
             states = {True: "running", False: "stopped" if node.installed else "absent"}
+            if any(job["kind"] == "start" and job["state"] == "running" for job in node.jobs.values()):
+                states[False] = "starting"
             expires_at = node.engine_certificate_expires_at
             return Status(
                 node_id=node.node_id,

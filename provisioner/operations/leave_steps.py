@@ -157,7 +157,9 @@ def out_of_ring(context: StepContext, node: Node, rest: Sequence[Node]) -> Wait 
     except AgentUnreachable:
         return _silent(context, node, rest, listed)
     if status.mode == "DECOMMISSIONED" or (listed is None and status.engine_state in ("stopped", "absent")):
-        return None if listed is None else Wait(0.3, f"all others to forget {node.name}")
+        if listed is not None:
+            return Wait(0.3, f"all others to forget {node.name}")
+        return _stopped_joining(context, node) if _is_to_start(context, node) else None
     if status.mode in ("NORMAL", "LEAVING") and status.cql_ready:
         return _decommissioned(context, node)
     if listed is None and status.mode in _JOINING:
@@ -176,10 +178,20 @@ def _decommissioned(context: StepContext, node: Node) -> Wait | None:
     return with_estimate(context, job) if isinstance(job, Wait) else Wait(0, f"all others to forget {node.name}")
 
 
+def _is_to_start(context: StepContext, node: Node) -> bool:
+    """Whether a start goes on whose engine has not come up yet: it would join in a moment."""
+    starts = [job_or_none(node, name) for name in _starts(context)]
+    return any(start is not None and start.state == "running" for start in starts)
+
+
+def _starts(context: StepContext) -> list[str]:
+    return [names.job(context.operation, f"start-{number}") for number in range(1, _STARTS + 1)]
+
+
 def _stopped_joining(context: StepContext, node: Node) -> Wait:
     """It has not become a member: what it has begun is broken off, and the others forget it by themselves."""
-    for number in range(1, _STARTS + 1):
-        forget_job(node, names.job(context.operation, f"start-{number}"))
+    for name in _starts(context):
+        forget_job(node, name)
     stopped = run_job(node, names.job(context.operation, "stop"), "stop", {})
     return stopped if isinstance(stopped, Wait) else Wait(0.3, f"{node.name} to stop joining")
 

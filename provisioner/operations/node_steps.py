@@ -78,6 +78,8 @@ def revive(node: Node) -> Wait:
     if machine is not None and machine.state is MachineState.STOPPED:
         provider.start_machine(region=region, name=names.machine(node))
         return Wait(0.5, f"{node.name}: its machine was off and is being started")
+    if machine is None:
+        return Wait(1, f"{node.name}: its machine is gone; cancel this, and the node is replaced")
     return Wait(0.5, f"{node.name}: its agent to answer")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import bcrypt
@@ -92,9 +91,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, kind: Kind) -> testing.Worlds:
+def worlds(kind: Kind) -> testing.Worlds:
     def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(tmp_path, kind.begin)
+        return cluster_world(kind.begin)
 
     return fresh
 
@@ -120,15 +119,15 @@ def test_every_undo_may_run_twice(kind: Kind, worlds: testing.Worlds) -> None:
 
 
 @every_kind
-def test_every_planned_step_has_code(kind: Kind, tmp_path: Path) -> None:
-    with cluster_world(tmp_path, kind.begin) as world:
+def test_every_planned_step_has_code(kind: Kind) -> None:
+    with cluster_world(kind.begin) as world:
         operation = world.start()
         assert set(operation.steps.values_list("name", flat=True)) <= set(kind.code.steps)
         assert registry.find(operation.kind) is kind.code
 
 
-def test_the_database_has_the_hash_of_the_password_that_is_revealed(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["create"].begin) as world:
+def test_the_database_has_the_hash_of_the_password_that_is_revealed() -> None:
+    with cluster_world(KINDS["create"].begin) as world:
         operation = world.start()
         assert "password" not in str({**operation.parameters, "changes": []})
         world.finish(operation)
@@ -141,8 +140,8 @@ def test_the_database_has_the_hash_of_the_password_that_is_revealed(tmp_path: Pa
         assert ann["effective"] == [{"resource": "data/shop", "permission": "SELECT", "sources": ["ann"]}]
 
 
-def test_a_cancelled_new_password_leaves_the_old_one(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["rotate"].begin) as world:
+def test_a_cancelled_new_password_leaves_the_old_one() -> None:
+    with cluster_world(KINDS["rotate"].begin) as world:
         operation = world.start()
         old = passwords.find(world.cluster_id, "bob", "current")
         runner.run(operation.id, find_code=lambda _: None)  # nobody knows how: it is left alone
@@ -157,8 +156,8 @@ def test_a_cancelled_new_password_leaves_the_old_one(tmp_path: Path) -> None:
         assert passwords.find(world.cluster_id, "bob", "next") is None
 
 
-def test_what_the_database_refuses_is_for_a_person_to_decide(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["read"].begin) as world:
+def test_what_the_database_refuses_is_for_a_person_to_decide() -> None:
+    with cluster_world(KINDS["read"].begin) as world:
         world.start()
         ghost = GrantOrder(member_of="ghost")
         operation = _of(actions.grant_role(world.who, world.cluster_id, "admin", ghost))
@@ -171,8 +170,8 @@ def test_what_the_database_refuses_is_for_a_person_to_decide(tmp_path: Path) -> 
         assert "there is no role ghost" in operation.reason
 
 
-def test_a_list_is_in_force_when_every_node_has_it(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["allowlist"].begin) as world:
+def test_a_list_is_in_force_when_every_node_has_it() -> None:
+    with cluster_world(KINDS["allowlist"].begin) as world:
         operation = world.start()
         assert not queries.get_allowlist(world.who, world.cluster_id)["in_force"]
         world.finish(operation)
@@ -180,8 +179,8 @@ def test_a_list_is_in_force_when_every_node_has_it(tmp_path: Path) -> None:
         assert Allowlist.objects.get(cluster_id=world.cluster_id).applied_at is not None
 
 
-def test_a_dropped_role_takes_its_password_along(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["drop"].begin) as world:
+def test_a_dropped_role_takes_its_password_along() -> None:
+    with cluster_world(KINDS["drop"].begin) as world:
         world.finish(world.start())
         assert not RolePassword.objects.filter(cluster_id=world.cluster_id).exists()
         assert passwords.find(world.cluster_id, "bob", "current") is None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
@@ -35,9 +34,9 @@ every_kind = pytest.mark.parametrize(("code", "order"), KINDS, ids=[code.kind fo
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, order: Callable[[ClusterWorld], Operation]) -> testing.Worlds:
+def worlds(order: Callable[[ClusterWorld], Operation]) -> testing.Worlds:
     def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(tmp_path, order)
+        return cluster_world(order)
 
     return fresh
 

@@ -1,7 +1,6 @@
 """Changes of a ring's members go as they should, also when nodes die on the way."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,8 @@ ZONES = ("fake-1a", "fake-1b", "fake-1c")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[RingWorld]:
-    with world_of(RingWorld, tmp_path, RingWorld.more) as made:
+def world() -> Iterator[RingWorld]:
+    with world_of(RingWorld, RingWorld.more) as made:
         yield made
 
 
@@ -55,13 +54,14 @@ class TestScaleOut:
 
     def test_progress_is_that_of_the_streaming(self, world: RingWorld) -> None:
         world.filled()
-        world.agents.set_looks({"start": 4})
-        operation = world.run(world.more(), until="join_ring")
-        seen = set()
-        for _ in range(8):
-            world.run(operation, calls=1)
-            seen.add(operation.steps.get(name="join_ring").progress)
-        assert {0.2, 0.6, 1.0} <= seen
+        world.endless("start")
+        operation = world.run(world.more(), under_way="join_ring")
+        early = operation.steps.get(name="join_ring").progress
+        world.run(operation, calls=3)
+        late = operation.steps.get(name="join_ring").progress
+        world.endless()
+        succeeded(world.run(operation))
+        assert 0 < early < late < operation.steps.get(name="join_ring").progress == 1
 
     def test_a_ring_in_disagreement_is_waited_for(self, world: RingWorld) -> None:
         world.filled()
@@ -117,24 +117,32 @@ class TestScaleOut:
         assert world.leftovers() == []
         assert {node.state for node in world.nodes()} == {"up"}
 
+    def test_cancelled_while_it_joins_it_stops_joining(self, world: RingWorld) -> None:
+        world.filled(nodes_per_zone=2)
+        world.endless("start")
+        operation = world.run(world.more(), under_way="join_ring")
+        assert "JOINING" in {state for _, state in world.members()}
+        assert world.cancel(operation).state == "cancelled"
+        assert world.leftovers() == []
+
 
 class TestANodeDiesWhileItJoins:
     def test_without_power_it_goes_on_when_it_is_back(self, world: RingWorld) -> None:
         world.filled()
-        world.agents.set_looks({"start": 4})
-        operation = world.run(world.more(), until="join_ring")
-        world.run(operation, calls=2)
+        world.endless("start")
+        operation = world.run(world.more(), under_way="join_ring")
         world.kill(world.nodes()[-1])
+        world.endless()
         succeeded(world.run(operation))
         assert world.missing() == []
 
     def test_lost_for_good_it_gets_another_machine(self, world: RingWorld) -> None:
         world.filled()
-        world.agents.set_looks({"start": 4})
-        operation = world.run(world.more(), until="join_ring")
-        world.run(operation, calls=2)
+        world.endless("start")
+        operation = world.run(world.more(), under_way="join_ring")
         before = world.nodes()[-1].address
         world.lose(world.nodes()[-1])
+        world.endless()
         succeeded(world.run(operation))
         assert world.nodes()[-1].address != before
         assert len(world.provider.list_machines(region="fake-1")) == 3
@@ -202,12 +210,12 @@ class TestScaleIn:
 class TestANodeDiesWhileItLeaves:
     def test_it_is_fenced_and_the_ring_forgets_it(self, world: RingWorld) -> None:
         world.filled(nodes_per_zone=3, replicas=2)
-        world.agents.set_looks({"decommission": 5})
+        world.endless("decommission")
         leaving = world.nodes()[-1]
-        operation = world.run(world.fewer(), until="leave_ring")
-        world.run(operation, calls=2)
+        operation = world.run(world.fewer(), under_way="leave_ring")
         assert ("demo-fake-1a-3", "LEAVING") in world.members()
         world.kill(leaving)
+        world.endless()
         succeeded(world.run(operation))
         assert in_order(world, "remove-node", "decommission") == ["remove-node"]
         assert [state for _, state in world.members()] == ["NORMAL"] * 2
@@ -215,11 +223,11 @@ class TestANodeDiesWhileItLeaves:
 
     def test_with_the_only_copy_it_is_started_again_instead(self, world: RingWorld) -> None:
         world.filled(nodes_per_zone=3, replicas=1)
-        world.agents.set_looks({"decommission": 5})
+        world.endless("decommission")
         leaving = world.nodes()[-1]
-        operation = world.run(world.fewer(), until="leave_ring")
-        world.run(operation, calls=2)
+        operation = world.run(world.fewer(), under_way="leave_ring")
         world.kill(leaving)
+        world.endless()
         succeeded(world.run(operation))
         assert in_order(world, "remove-node", "decommission") == ["decommission"]
         assert world.missing() == []
@@ -264,9 +272,9 @@ class TestReplaceDead:
         assert operation.steps.get(name="fence_machine").state == "pending"
 
     def test_another_one_that_dies_meanwhile_is_waited_for(self, world: RingWorld) -> None:
-        world.agents.set_looks({"start": 3})
+        world.endless("start")
         world.kill(world.nodes()[0])
-        operation = world.run(world.replace_dead(), until="take_over")
+        operation = world.run(world.replace_dead(), under_way="take_over")
         other = world.nodes()[1]
         world.agents.kill_engine(other.id)
         world.run(operation, calls=6)
@@ -274,6 +282,7 @@ class TestReplaceDead:
         said = message(operation, "take_over")
         assert f"{other.name} to serve again: 1 of 2 zones of fake-fake-1 are whole, QUORUM needs 2" in said
         world.agents.change(other.id, engine_running=True)
+        world.endless()
         succeeded(world.run(operation))
         assert world.missing() == []
 
@@ -286,11 +295,11 @@ class TestReplaceDead:
         assert world.missing() == []
 
     def test_its_machine_is_lost_while_it_takes_over(self, world: RingWorld) -> None:
-        world.agents.set_looks({"start": 3})
+        world.endless("start")
         world.kill(world.nodes()[0])
-        operation = world.run(world.replace_dead(), until="take_over")
-        world.run(operation, calls=2)
+        operation = world.run(world.replace_dead(), under_way="take_over")
         world.lose(world.nodes()[-1])
+        world.endless()
         succeeded(world.run(operation))
         assert len(world.members()) == 3
         assert world.missing() == []

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
@@ -56,6 +55,7 @@ def _add(world: RingWorld) -> Operation:
 def _remove(world: RingWorld) -> Operation:
     world.filled(nodes_per_zone=1)
     world.finish(world.second_datacenter())
+    world.note()
     return world.no_second_datacenter()
 
 
@@ -72,9 +72,9 @@ every_kind = pytest.mark.parametrize(("code", "order"), KINDS.values(), ids=KIND
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, order: Callable[[RingWorld], Operation]) -> testing.Worlds:
+def worlds(order: Callable[[RingWorld], Operation]) -> testing.Worlds:
     def fresh() -> AbstractContextManager[RingWorld]:
-        return world_of(RingWorld, tmp_path, order)
+        return world_of(RingWorld, order)
 
     return fresh
 
@@ -100,10 +100,8 @@ def test_every_undo_may_run_twice(code: OperationCode, worlds: testing.Worlds) -
 
 
 @every_kind
-def test_every_planned_step_has_code(
-    code: OperationCode, order: Callable[[RingWorld], Operation], tmp_path: Path
-) -> None:
-    with world_of(RingWorld, tmp_path, order) as world:
+def test_every_planned_step_has_code(code: OperationCode, order: Callable[[RingWorld], Operation]) -> None:
+    with world_of(RingWorld, order) as world:
         operation = world.start()
         assert operation.kind == code.kind
         assert {step.name for step in operation.steps.all()} <= set(code.steps)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from provisioner.operations import (
 )
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
 from provisioner.operations.node_steps import live_nodes
-from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
+from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world, without_waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,9 +111,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, kind: Kind) -> testing.Worlds:
+def worlds(kind: Kind) -> testing.Worlds:
     def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(tmp_path, kind.order_on_two)
+        return cluster_world(kind.order_on_two)
 
     return fresh
 
@@ -140,16 +139,16 @@ def test_every_undo_may_run_twice(kind: Kind, worlds: testing.Worlds) -> None:
 
 
 @every_kind
-def test_every_planned_step_has_code(kind: Kind, tmp_path: Path) -> None:
-    with cluster_world(tmp_path, kind.order) as world:
+def test_every_planned_step_has_code(kind: Kind) -> None:
+    with cluster_world(kind.order) as world:
         operation = world.start()
         assert set(operation.steps.values_list("name", flat=True)) <= set(kind.code.steps)
         assert registry.find(operation.kind) is kind.code
 
 
-def test_never_more_than_one_node_is_down(tmp_path: Path) -> None:
+def test_never_more_than_one_node_is_down() -> None:
     for kind in ("rolling_restart", "upgrade_cluster", "restart_settings"):
-        with cluster_world(tmp_path, KINDS[kind].order) as world:
+        with cluster_world(KINDS[kind].order) as world:
             operation = world.start()
             seen = len(world.agents.history())
             world.finish(operation)
@@ -163,8 +162,8 @@ def test_never_more_than_one_node_is_down(tmp_path: Path) -> None:
             assert down == []
 
 
-def test_an_upgrade_ends_with_the_new_version_everywhere(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+def test_an_upgrade_ends_with_the_new_version_everywhere() -> None:
+    with cluster_world(KINDS["upgrade_cluster"].order) as world:
         world.finish(world.start())
         assert set(world.agents.engines().values()) == {"serving 5.0.9 {}"}
         assert Cluster.objects.get(id=world.cluster_id).engine_version == "5.0.9"
@@ -175,7 +174,7 @@ def _run_until_it_stands(operation: Operation, code: OperationCode | None = None
     """As if every step had begun long ago, so that nothing is waited for any more."""
     find_code = registry.find if code is None else {code.kind: code}.get
     for _ in range(40):
-        Operation.objects.filter(id=operation.id).exclude(due_at=None).update(due_at="2000-01-01T00:00Z")
+        without_waiting(operation)
         operation.steps.exclude(started_at=None).update(started_at="2000-01-01T00:00Z")
         runner.run(operation.id, find_code=find_code)
         operation.refresh_from_db()
@@ -184,8 +183,8 @@ def _run_until_it_stands(operation: Operation, code: OperationCode | None = None
     return operation
 
 
-def test_no_node_is_taken_down_while_another_is_down(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["rolling_restart"].order) as world:
+def test_no_node_is_taken_down_while_another_is_down() -> None:
+    with cluster_world(KINDS["rolling_restart"].order) as world:
         operation = world.start()
         world.agents.kill_engine(nodes_of(world)[2].id)
         stood = _run_until_it_stands(operation)
@@ -194,16 +193,16 @@ def test_no_node_is_taken_down_while_another_is_down(tmp_path: Path) -> None:
         assert "drain" not in {event.effect for event in world.agents.history()}
 
 
-def test_a_dead_node_can_be_restarted(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["restart_node"].order) as world:
+def test_a_dead_node_can_be_restarted() -> None:
+    with cluster_world(KINDS["restart_node"].order) as world:
         operation = world.start()
         world.agents.kill_engine(nodes_of(world)[1].id)
         world.finish(operation)
         assert set(world.agents.engines().values()) == {"serving 5.0.5 {}"}
 
 
-def test_a_stop_that_would_cost_quorum_is_blocked_with_the_arithmetic(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["stop_node"].order) as world:
+def test_a_stop_that_would_cost_quorum_is_blocked_with_the_arithmetic() -> None:
+    with cluster_world(KINDS["stop_node"].order) as world:
         operation = world.start()
         world.agents.kill_engine(nodes_of(world)[1].id)
         stood = _run_until_it_stands(operation)
@@ -211,20 +210,20 @@ def test_a_stop_that_would_cost_quorum_is_blocked_with_the_arithmetic(tmp_path: 
         assert "ringmaster has 3 replicas in fake-fake-1: 1 would be left for some rows, QUORUM needs 2" in stood.reason
 
 
-def test_an_upgrade_does_not_begin_under_a_repair_or_with_a_full_disk(tmp_path: Path) -> None:
+def test_an_upgrade_does_not_begin_under_a_repair_or_with_a_full_disk() -> None:
     for figures, code in (
         ({"repairs_running": 1}, "repair-running"),
         ({"pending_compactions": 101}, "compaction-behind"),
     ):
-        with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+        with cluster_world(KINDS["upgrade_cluster"].order) as world:
             operation = world.start()
             world.agents.set_figures(nodes_of(world)[1].id, **figures)
             stood = _run_until_it_stands(operation)
             assert (stood.state, stood.reason_code) == ("blocked", code)
 
 
-def test_the_gate_stops_an_upgrade_whose_clients_fare_worse(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, KINDS["upgrade_cluster"].order) as world:
+def test_the_gate_stops_an_upgrade_whose_clients_fare_worse() -> None:
+    with cluster_world(KINDS["upgrade_cluster"].order) as world:
         operation = world.start()
         nodes = nodes_of(world)
         for node in nodes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -58,9 +57,9 @@ class Agents:
 
 
 @pytest.fixture
-def agents(tmp_path: Path) -> Iterator[Agents]:
+def agents() -> Iterator[Agents]:
     """Three nodes of which the first has a certificate with five days left, the second one with twenty-five."""
-    with cluster_world(tmp_path, ClusterWorld.create) as world:
+    with cluster_world(ClusterWorld.create) as world:
         world.create()
         nodes = list(Node.objects.filter(cluster_id=world.cluster_id).order_by("position"))
         for node, days in zip(nodes, (5, 25, None), strict=True):
@@ -102,9 +101,9 @@ def test_a_certificate_whose_reply_was_lost_is_not_made_again(agents: Agents) ->
 
 
 @pytest.fixture
-def ending(tmp_path: Path) -> Iterator[ClusterWorld]:
+def ending() -> Iterator[ClusterWorld]:
     """An active cluster whose engines' certificates have a quarter of their life left."""
-    with cluster_world(tmp_path, ClusterWorld.create) as world:
+    with cluster_world(ClusterWorld.create) as world:
         world.created()
         nodes = Node.objects.filter(cluster_id=world.cluster_id)
         nodes.update(engine_certificate_expires_at=Now() + timedelta(days=99))

@@ -1,7 +1,5 @@
 """What engines have otherwise than they should is written down, and nothing is changed."""
 
-from pathlib import Path
-
 import pytest
 
 from backend.clusters.models import Cluster, Node
@@ -14,8 +12,8 @@ from provisioner.reconcile.drift import compare_settings
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_differences_are_written_down_and_go_again(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, ClusterWorld.create) as world:
+def test_differences_are_written_down_and_go_again() -> None:
+    with cluster_world(ClusterWorld.create) as world:
         world.created()
         assert compare_settings() == 3
         assert all(node.drift == [] for node in Node.objects.filter(cluster_id=world.cluster_id))
@@ -35,7 +33,7 @@ def test_differences_are_written_down_and_go_again(tmp_path: Path) -> None:
         assert Node.objects.get(id=nodes[0].id).drift == []
 
 
-def test_a_cluster_that_is_worked_on_is_left_alone(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, ClusterWorld.create) as world:
+def test_a_cluster_that_is_worked_on_is_left_alone() -> None:
+    with cluster_world(ClusterWorld.create) as world:
         world.create()
         assert compare_settings() == 0

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.db.models import F
@@ -25,9 +24,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ClusterWorld]:
+def world() -> Iterator[ClusterWorld]:
     lasting.remember("health", {})
-    with cluster_world(tmp_path, ClusterWorld.create) as made:
+    with cluster_world(ClusterWorld.create) as made:
         made.created()
         Cluster.objects.update(healing_grace_seconds=60)
         yield made

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +29,8 @@ def forget() -> None:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ClusterWorld]:
-    with cluster_world(tmp_path, ClusterWorld.create) as made:
+def world() -> Iterator[ClusterWorld]:
+    with cluster_world(ClusterWorld.create) as made:
         made.created()
         yield made
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -26,8 +25,8 @@ REGION = "fake-1"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ClusterWorld]:
-    with cluster_world(tmp_path, ClusterWorld.create) as made:
+def world() -> Iterator[ClusterWorld]:
+    with cluster_world(ClusterWorld.create) as made:
         made.created()
         Node.objects.update(created_at=F("created_at") - timedelta(minutes=5))
         yield made

@@ -1,7 +1,5 @@
 """Roles are read again while somebody looks, from any node that answers."""
 
-from pathlib import Path
-
 import pytest
 
 from backend.access import queries
@@ -13,8 +11,8 @@ from provisioner.reconcile.roles import read_roles
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_is_looked_at_is_read_and_nothing_else(tmp_path: Path) -> None:
-    with cluster_world(tmp_path, ClusterWorld.create) as world:
+def test_what_is_looked_at_is_read_and_nothing_else() -> None:
+    with cluster_world(ClusterWorld.create) as world:
         world.created()
         assert read_roles() == 0
         assert queries.list_roles(world.who, world.cluster_id)["items"] == []
