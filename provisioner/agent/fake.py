@@ -266,7 +266,7 @@ class FakeAgents:
             if stored and stored["agent_address"] != address:
                 stored = None  # another machine, which knows nothing
             node = _Node(**stored) if stored else _Node(node_id=node_id, agent_address=address)
-            before = asdict(node)
+            before = _written_down(node)
             yield FakeCall(
                 database=database,
                 node=node,
@@ -275,7 +275,7 @@ class FakeAgents:
                 fail_job="job-failed" in struck,
                 streams_nothing="streams-nothing" in struck,
             )
-            if stored is None or asdict(node) != before:
+            if stored is None or _written_down(node) != before:
                 _store(database, f"node {node_id}", node)
         if "reply-lost" in struck:
             raise AgentUnreachable(f"the answer of {address} was lost (injected)")
@@ -831,7 +831,11 @@ def _load(database: sqlite3.Connection, identifier: str) -> dict[str, Any]:
 
 def _store(database: sqlite3.Connection, identifier: str, thing: _Node | _Ring) -> None:
     ring = thing.config.get("cluster_name") if isinstance(thing, _Node) and thing.config else None
-    database.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (identifier, ring, json.dumps(asdict(thing))))
+    database.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (identifier, ring, _written_down(thing)))
+
+
+def _written_down(thing: _Node | _Ring) -> str:
+    return json.dumps(vars(thing), default=vars)
 
 
 def _ring(database: sqlite3.Connection, cluster_name: str) -> _Ring:

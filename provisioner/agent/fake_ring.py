@@ -7,7 +7,7 @@ kept apart from that, so that a node that joined without its data, or a removal 
 
 import hashlib
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 POSITIONS = 64
@@ -71,7 +71,11 @@ class FakeRing:
         )
 
     def document(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "replication"}
+        return {
+            "members": {host_id: vars(member) for host_id, member in self.members.items()},
+            "tables": {keyspace: {n: vars(t) for n, t in tables.items()} for keyspace, tables in self.tables.items()},
+            "moving": self.moving,
+        }
 
     def host_id_of(self, node_id: str, agent_address: str) -> str | None:
         for host_id, member in self.members.items():
