@@ -6,6 +6,7 @@ The agents' client is the product's own but for TLS, so that what a look at a no
 import json
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,17 @@ from provisioner.agent.base import AgentClient
 from provisioner.agent.client import HttpAgentClient
 from provisioner.fleet.simulator import UNREACHABLE
 from provisioner.providers import base
-from provisioner.providers.base import Image, ImageState, Machine, MachineSpec, MachineState, Network, NetworkSpec
+from provisioner.providers.base import (
+    Image,
+    ImageState,
+    Machine,
+    MachineSpec,
+    MachineState,
+    Network,
+    NetworkSpec,
+    Notice,
+    Shortfall,
+)
 
 _SECONDS = 10.0
 
@@ -133,6 +144,18 @@ class FleetProvider:
 
     def list_networks(self, *, region: str) -> list[Network]:
         return [_network(found) for found in self._call("list_networks", region=region)]
+
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+        """The simulated engines are asked instead."""
+
+    def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
+        return []
+
+    def missing_permissions(self, *, region: str) -> list[str]:
+        return []
+
+    def notices(self, *, region: str) -> list[Notice]:
+        return []
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         found = self._call("memory_budget_mib", region=region)

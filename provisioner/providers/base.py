@@ -5,6 +5,8 @@ cloud (what is not ready yet is a state in the answer). Names and idempotency to
 call after a crash finds what the call before it made. Nothing here imports Django, Celery or another provider.
 """
 
+import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -120,6 +122,28 @@ class Machine:
     tags: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """The cloud will take a machine away or wants it moved. `before`: when at the latest, if it says so (UTC).
+
+    `kind` is retirement, maintenance or rebalance.
+    """
+
+    machine: str
+    kind: str
+    message: str
+    before: datetime.datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortfall:
+    """Why an order would not get its machines. `code` is that of the error it would end with."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
 class Provider(Protocol):
     """What an operation may ask of a cloud.
 
@@ -165,6 +189,25 @@ class Provider(Protocol):
 
     def list_networks(self, *, region: str) -> list[Network]:
         """Every network that carries our tags."""
+        ...
+
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+        """Only from these CIDR blocks may clients reach the engine's ports; none: only from within the network.
+
+        Nothing to do where a network has no firewall of its own: there the engine's authorizer does it. NotFound.
+        """
+        ...
+
+    def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
+        """What keeps the cloud from giving so many machines (by zone) now, as far as it tells. Makes nothing."""
+        ...
+
+    def missing_permissions(self, *, region: str) -> list[str]:
+        """Permissions that this provider needs and its account lacks, in the cloud's words. Makes nothing."""
+        ...
+
+    def notices(self, *, region: str) -> list[Notice]:
+        """What the cloud has announced about our machines."""
         ...
 
     def memory_budget_mib(self, *, region: str) -> int | None:

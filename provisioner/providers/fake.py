@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,7 +26,9 @@ from provisioner.providers.base import (
     Network,
     NetworkSpec,
     NotFound,
+    Notice,
     ProviderError,
+    Shortfall,
 )
 from provisioner.providers.fake_faults import SLOW, UNSEEN, Fault, Moment
 
@@ -242,6 +244,18 @@ class FakeProvider:
 
     def kill_machine(self, *, region: str, name: str) -> None:
         self._power_off("kill_machine", "killed", region=region, name=name)
+
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+        """Its engines are asked instead."""
+
+    def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
+        return []
+
+    def missing_permissions(self, *, region: str) -> list[str]:
+        return []
+
+    def notices(self, *, region: str) -> list[Notice]:
+        return []
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         self._check_region(region)

@@ -1,6 +1,7 @@
 """The provider `local`: zones, machines and addresses on the computer at hand. See docs/local-provider.md."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from provisioner.providers.base import (
     Network,
     NetworkSpec,
     NotFound,
+    Notice,
+    Shortfall,
 )
 from provisioner.providers.local import memory
 from provisioner.providers.local.addresses import REGIONS
@@ -98,6 +101,18 @@ class LocalProvider:
     def kill_machine(self, *, region: str, name: str) -> None:
         _check_region(region)
         self._machines.kill(name)
+
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+        """The engine's own authorizer does it: loopback has no firewall of ours."""
+
+    def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
+        return []
+
+    def missing_permissions(self, *, region: str) -> list[str]:
+        return []
+
+    def notices(self, *, region: str) -> list[Notice]:
+        return []
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         _check_region(region)
