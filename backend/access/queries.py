@@ -57,6 +57,12 @@ def get_allowlist(who: Identity, cluster_id: str) -> dict[str, Any]:
     }
 
 
+def has_allowlist(cluster_id: str) -> bool:
+    """Whether its nodes limit from where roles may sign in, or are about to."""
+    row = Allowlist.objects.filter(cluster_id=cluster_id).first()
+    return row is not None and bool(row.entries or row.applied_entries)
+
+
 def cidrs_of(entries: Sequence[dict[str, str]]) -> list[str]:
     return [entry["cidr"] for entry in entries]
 

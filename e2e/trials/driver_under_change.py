@@ -116,6 +116,9 @@ def main() -> int:
 def ground(api: httpx.Client, run: Path) -> Iterator[Ground]:
     """A cluster of three nodes with an application at work and the monitor watching."""
     cluster, _ = order(api, engine_version=OLD_VERSION)
+    # So that every node must know it from its first second on: the application's own address is allowed, no other is.
+    allowed = api.put(f"/clusters/{cluster}/allowlist", json={"entries": [{"cidr": "127.0.0.1/32"}]})
+    follow(api, allowed.raise_for_status().json()["operation"]["id"])
     known = connecting(api, cluster)
     with (
         application(known, log=run / "application.log") as running,

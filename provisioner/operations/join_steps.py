@@ -38,6 +38,7 @@ from provisioner.operations.node_steps import (
     revive,
     run_job,
 )
+from provisioner.operations.replication_steps import auth_for_newcomer
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import MachineState
 
@@ -205,6 +206,8 @@ def _prepare(context: StepContext, node: Node, ring: Sequence[Node], entry: Entr
         return _without_ghost(context, node, ring, ghost)
     left_out = [] if ghost is None else [Node(id=ghost["host_id"], address=ghost["address"])]
     if waiting := disagreement(context, ring, without=left_out):
+        return waiting
+    if entry is not Entry.REPLACE and (waiting := auth_for_newcomer(context, node, ring)):
         return waiting
     if not any(other.is_seed for other in ring):
         # The only seed is the one that is dead.

@@ -33,6 +33,7 @@ from provisioner.operations.node_steps import (
     ring_of,
     run_job,
 )
+from provisioner.operations.replication_steps import auth_without
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import MachineState
 
@@ -161,7 +162,7 @@ def out_of_ring(context: StepContext, node: Node, rest: Sequence[Node]) -> Wait 
             return Wait(0.3, f"all others to forget {node.name}")
         return _stopped_joining(context, node) if _is_to_start(context, node) else None
     if status.mode in ("NORMAL", "LEAVING") and status.cql_ready:
-        return _decommissioned(context, node)
+        return _decommissioned(context, node, rest, mode=status.mode)
     if listed is None and status.mode in _JOINING:
         return _stopped_joining(context, node)
     return _broken_member(context, node, rest, listed, status)
@@ -173,7 +174,9 @@ def _listed(node: Node, views: Mapping[str, Any]) -> Any:
     return next((peer for peer in peers if peer["address"] == node.address), None)
 
 
-def _decommissioned(context: StepContext, node: Node) -> Wait | None:
+def _decommissioned(context: StepContext, node: Node, rest: Sequence[Node], *, mode: str) -> Wait | None:
+    if mode != "LEAVING" and (waiting := auth_without(context, node, rest)):
+        return waiting
     job = run_job(node, names.job(context.operation, "decommission"), "decommission", {})
     return with_estimate(context, job) if isinstance(job, Wait) else Wait(0, f"all others to forget {node.name}")
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backend.access import queries as access
 from backend.clusters.models import Datacenter, Node
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
@@ -15,6 +16,7 @@ from provisioner.operations.node_steps import datacenter_of, run_job
 SYSTEM_KEYSPACES = ("ringmaster", "system_auth", "system_distributed", "system_traces")
 """Those of the engine and of ours that have replicas on several nodes: every data centre needs them."""
 
+_AUTH = "system_auth"
 _SIMPLE = "SimpleStrategy"
 
 Replication = dict[str, int]
@@ -129,16 +131,49 @@ def unfit_replication(context: StepContext) -> Outcome:
     return _replicated(context, keyspaces, wanted) or Done()
 
 
+def auth_for_newcomer(context: StepContext, node: Node, ring: Sequence[Node]) -> Wait | None:
+    """Where an allowlist is in force, a node that joins is to get all of `system_auth` with the rest of its data.
+
+    The engine goes by its own copy of the list: without one it would refuse everybody from its first second on.
+    """
+    if not access.has_allowlist(node.cluster_id):
+        return None
+    keyspaces = _keyspaces(context, ring)
+    if isinstance(keyspaces, Wait):
+        return keyspaces
+    here, datacenter = len([other for other in ring if other.datacenter_id == node.datacenter_id]), node.datacenter.name
+    wanted = {
+        keyspace["name"]: keyspace["replication"] | {datacenter: here + 1}
+        for keyspace in keyspaces
+        if keyspace["name"] == _AUTH and here >= keyspace["replication"].get(datacenter, here + 1)
+    }
+    return _replicated(context, keyspaces, wanted, ring=ring, joining={datacenter: 1}) if wanted else None
+
+
+def auth_without(context: StepContext, node: Node, rest: Sequence[Node]) -> Wait | None:
+    """`system_auth` wants no more replicas than nodes are left when this one goes; with more it could not."""
+    here, datacenter = len([other for other in rest if other.datacenter_id == node.datacenter_id]), node.datacenter.name
+    keyspaces = _keyspaces(context, rest)
+    if isinstance(keyspaces, Wait):
+        return keyspaces
+    wanted = {
+        keyspace["name"]: keyspace["replication"] | {datacenter: here}
+        for keyspace in keyspaces
+        if keyspace["name"] == _AUTH and keyspace["replication"].get(datacenter, 0) > here > 0
+    }
+    return _replicated(context, keyspaces, wanted, ring=rest) if wanted else None
+
+
 def _left_in(datacenter: Datacenter, nodes: Sequence[Node], going: set[str]) -> list[Node]:
     return [node for node in nodes if node.datacenter_id == datacenter.id and node.id not in going]
 
 
-def _keyspaces(context: StepContext) -> list[dict[str, Any]] | Wait:
-    """Those that have replicas on several nodes, as a node of the ring as it was tells them."""
-    old = _old_members(context)
-    if waiting := hindrance(old):
+def _keyspaces(context: StepContext, ring: Sequence[Node] = ()) -> list[dict[str, Any]] | Wait:
+    """Those that have replicas on several nodes, as a node of this ring tells them; without one, the ring as it was."""
+    ring = ring or _old_members(context)
+    if waiting := hindrance(ring):
         return waiting
-    told = run_fresh(context, old[0], "keyspaces")
+    told = run_fresh(context, ring[0], "keyspaces")
     if isinstance(told, Wait):
         return told
     classes = (_SIMPLE, "NetworkTopologyStrategy")
@@ -157,18 +192,23 @@ def _is_meant(keyspace: Mapping[str, Any], chosen: Sequence[str] | None) -> bool
 
 
 def _replicated(
-    context: StepContext, keyspaces: Sequence[Mapping[str, Any]], wanted: Mapping[str, Replication]
+    context: StepContext,
+    keyspaces: Sequence[Mapping[str, Any]],
+    wanted: Mapping[str, Replication],
+    *,
+    ring: Sequence[Node] = (),
+    joining: Mapping[str, int] | None = None,
 ) -> Wait | None:
-    """None when it is so, and all nodes know the new schema."""
+    """None when it is so, and all nodes know the new schema. `joining`: nodes per data centre that are about to."""
     is_so = {keyspace["name"]: keyspace["replication"] for keyspace in keyspaces}
     changes = {name: replication for name, replication in sorted(wanted.items()) if is_so[name] != replication}
-    node = _old_members(context)[0]
+    node = (ring or _old_members(context))[0]
     if changes:
         # Another set of changes is another job, and one that was taken back since is asked for anew.
         digest = hashlib.sha256(json.dumps(changes).encode()).hexdigest()[:8]
         name = f"{names.job(context.operation, 'replicate')}-{context.step.position}-{digest}"
         asked = [{"name": keyspace, "replication": replication} for keyspace, replication in changes.items()]
-        job = run_job(node, name, "replicate", {"keyspaces": asked})
+        job = run_job(node, name, "replicate", {"keyspaces": asked} | ({"joining": dict(joining)} if joining else {}))
         return job if isinstance(job, Wait) else Wait(0, "all nodes to know how keyspaces are replicated")
     return disagreement(context, members(context))
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 
+from backend.access.models import Allowlist
 from backend.clusters.models import Datacenter, Node
 from backend.operations.models import Operation
 from provisioner.agent.fake import AgentFault
@@ -124,6 +126,24 @@ class TestScaleOut:
         assert "JOINING" in {state for _, state in world.members()}
         assert world.cancel(operation).state == "cancelled"
         assert world.leftovers() == []
+
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_with_an_allowlist_a_newcomer_gets_its_copy_while_it_joins(self, world: RingWorld, cancelled: bool) -> None:
+        world.filled(nodes_per_zone=2)
+        entries = [{"cidr": "10.0.0.0/8", "description": ""}]
+        Allowlist.objects.create(
+            cluster_id=world.cluster_id, entries=entries, applied_entries=entries, changed_at=timezone.now()
+        )
+        world.endless("start")
+        operation = world.run(world.more(), under_way="join_ring")
+        assert world.replication()["system_auth"] == {"fake-fake-1": 3}
+        world.endless()
+        if cancelled:
+            assert world.cancel(world.run(operation, until="prove_node")).state == "cancelled"
+            assert world.leftovers() == []
+        else:
+            succeeded(world.run(operation))
+            assert world.missing() == []
 
 
 class TestANodeDiesWhileItJoins:
