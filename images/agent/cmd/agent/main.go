@@ -35,6 +35,7 @@ Commands:
 
   run       enrol if need be, serve the API, keep the engine running
   status    show from this machine's files how agent, engine and jobs are (works without the agent running)
+  pin       print which CPUs take interrupts and which run the engine, for this machine or for --topology
   schema    print the JSON Schema of everything the API takes and answers
   version   print the version
 
@@ -42,6 +43,7 @@ Examples:
 
   agent run --state-dir /var/lib/ringmaster --user-data /etc/ringmaster/user-data.json
   agent status --state-dir /var/lib/ringmaster --user-data /etc/ringmaster/user-data.json
+  agent pin --topology 1x16x2 --siblings split
   agent run --help
 `
 
@@ -49,7 +51,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
+		if !errors.Is(err, flag.ErrHelp) && !errors.Is(err, errTold) {
 			fmt.Fprintf(os.Stderr, "agent: %v\n", err)
 		}
 		stop()
@@ -88,6 +90,8 @@ func command(ctx context.Context, arguments []string, out, problems io.Writer) e
 			return err
 		}
 		return status(ctx, options, out)
+	case "pin":
+		return pin(arguments[1:], out, problems)
 	case "schema":
 		return encode(out, apiSchema())
 	case "version":
