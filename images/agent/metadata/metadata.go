@@ -1,0 +1,162 @@
+// Package metadata asks a cloud's metadata service what this machine is. The services are slow or answer 503 while a machine
+// boots, so questions are repeated until the caller's time is over.
+package metadata
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ringmaster/agent"
+)
+
+// The providers whose services are known.
+const (
+	AWS = "aws"
+	GCP = "gcp"
+)
+
+// Instance is what a service says. Empty fields were not told.
+type Instance struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Zone string `json:"zone"`
+}
+
+// Service is where to ask.
+type Service struct {
+	// Address is the service's URL without a path; empty means the provider's link-local one.
+	Address string
+	// Pause is the first pause between two tries, it doubles up to 2 s; 0 means 100 ms.
+	Pause time.Duration
+}
+
+// Detect tells the provider by what the firmware says, below root; empty when it is none we know.
+func Detect(root string) string {
+	for _, name := range []string{"sys_vendor", "product_name", "bios_version", "bios_vendor"} {
+		content, err := os.ReadFile(filepath.Join(root, "sys/class/dmi/id", name))
+		if err != nil {
+			continue
+		}
+		text := strings.ToLower(string(content))
+		switch {
+		case strings.Contains(text, "amazon"):
+			return AWS
+		case strings.Contains(text, "google"):
+			return GCP
+		}
+	}
+	return ""
+}
+
+const (
+	longestPause = 2 * time.Second
+	longestTry   = 3 * time.Second
+	mostBytes    = 64 << 10
+)
+
+// Read asks until it is answered or ctx ends. Error codes: metadata-unreachable, metadata-refused (an answer that no repetition
+// changes).
+func (s Service) Read(ctx context.Context, provider string) (Instance, error) {
+	ask := map[string]func(context.Context) (Instance, error){AWS: s.aws, GCP: s.gcp}[provider]
+	if ask == nil {
+		return Instance{}, nil
+	}
+	pause := s.Pause
+	if pause == 0 {
+		pause = 100 * time.Millisecond
+	}
+	for {
+		found, err := ask(ctx)
+		var refused *agent.Error
+		if err == nil || errors.As(err, &refused) {
+			return found, err
+		}
+		select {
+		case <-ctx.Done():
+			return Instance{}, agent.Errorf("metadata-unreachable", "The metadata service of %s does not answer: %v", provider, err)
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		}
+	}
+}
+
+// aws uses the second version of the service, which wants a token: nothing that only forwards GET requests can ask it.
+func (s Service) aws(ctx context.Context) (Instance, error) {
+	base := s.base("http://169.254.169.254")
+	token, _, err := call(ctx, http.MethodPut, base+"/latest/api/token", map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "300"})
+	if err != nil {
+		return Instance{}, err
+	}
+	var found Instance
+	for name, into := range map[string]*string{
+		"instance-id": &found.ID, "instance-type": &found.Type, "placement/availability-zone": &found.Zone,
+	} {
+		if *into, _, err = call(ctx, http.MethodGet, base+"/latest/meta-data/"+name, map[string]string{"X-aws-ec2-metadata-token": token}); err != nil {
+			return Instance{}, err
+		}
+	}
+	return found, nil
+}
+
+func (s Service) gcp(ctx context.Context) (Instance, error) {
+	base := s.base("http://169.254.169.254")
+	var found Instance
+	for name, into := range map[string]*string{"id": &found.ID, "machine-type": &found.Type, "zone": &found.Zone} {
+		text, header, err := call(ctx, http.MethodGet, base+"/computeMetadata/v1/instance/"+name, map[string]string{"Metadata-Flavor": "Google"})
+		if err != nil {
+			return Instance{}, err
+		}
+		if header.Get("Metadata-Flavor") != "Google" {
+			return Instance{}, agent.Errorf("metadata-refused", "What answers at %s is not Google's metadata service.", base)
+		}
+		*into = path.Base(text) // projects/123/zones/us-central1-a
+	}
+	return found, nil
+}
+
+func (s Service) base(usual string) string {
+	if s.Address != "" {
+		return strings.TrimSuffix(s.Address, "/")
+	}
+	return usual
+}
+
+func call(ctx context.Context, method, url string, headers map[string]string) (string, http.Header, error) {
+	within, cancel := context.WithTimeout(ctx, longestTry)
+	defer cancel()
+	request, err := http.NewRequestWithContext(within, method, url, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	// No proxy: the service is on the machine's own link.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, mostBytes))
+	if err != nil {
+		return "", nil, err
+	}
+	switch {
+	case answer.StatusCode == http.StatusOK:
+		return strings.TrimSpace(string(body)), answer.Header, nil
+	case answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusBadRequest:
+		return "", nil, agent.Errorf("metadata-refused", "The metadata service answers %d to %s %s.", answer.StatusCode, method, url)
+	}
+	// 401: the token is over; 404 and 5xx: not filled in yet.
+	return "", nil, fmt.Errorf("%s %s: %d", method, url, answer.StatusCode)
+}
