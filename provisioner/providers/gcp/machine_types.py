@@ -1,0 +1,64 @@
+"""Which machine types a node may be of, and how many local SSDs each gets.
+
+n2-highmem: local SSDs are chosen when a machine is made; the counts are those that ScyllaDB's documentation
+recommends (cloud instance recommendations, read 2026-11). z3-highmem: they belong to the machine type and come with it.
+"""
+
+from dataclasses import dataclass
+
+from provisioner.providers.base import InvalidRequest
+
+LOCAL_SSD_GB = 375
+"""Of one local SSD that is chosen (Compute Engine documentation)."""
+
+_CHOSEN = {
+    "n2-highmem-2": 1,
+    "n2-highmem-4": 2,
+    "n2-highmem-8": 4,
+    "n2-highmem-16": 8,
+    "n2-highmem-32": 24,
+    "n2-highmem-48": 24,
+    "n2-highmem-64": 24,
+    "n2-highmem-80": 24,
+    "n2-highmem-96": 24,
+    "n2-highmem-128": 24,
+}
+_BUNDLED = {
+    "z3-highmem-8-highlssd": 1,
+    "z3-highmem-14-standardlssd": 1,
+    "z3-highmem-16-highlssd": 2,
+    "z3-highmem-22-standardlssd": 2,
+    "z3-highmem-22-highlssd": 3,
+    "z3-highmem-32-highlssd": 4,
+    "z3-highmem-44-standardlssd": 3,
+    "z3-highmem-44-highlssd": 6,
+    "z3-highmem-88-standardlssd": 6,
+    "z3-highmem-88-highlssd": 12,
+    "z3-highmem-176-standardlssd": 12,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineType:
+    """`local_ssds`: how many it has. `bundled`: they come with it and must not be asked for."""
+
+    name: str
+    local_ssds: int
+    bundled: bool
+
+    @property
+    def family(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def chosen_local_ssd_gb(self) -> int:
+        return 0 if self.bundled else self.local_ssds * LOCAL_SSD_GB
+
+
+def machine_type(name: str) -> MachineType:
+    """InvalidRequest for one that is not known to make a good node."""
+    if name in _CHOSEN:
+        return MachineType(name=name, local_ssds=_CHOSEN[name], bundled=False)
+    if name in _BUNDLED:
+        return MachineType(name=name, local_ssds=_BUNDLED[name], bundled=True)
+    raise InvalidRequest(f"Unknown machine type {name!r}: there are {', '.join([*_CHOSEN, *_BUNDLED])}.")

@@ -1,0 +1,68 @@
+"""The provider `gcp`: machines on Google Compute Engine. See docs/gcp.md."""
+
+from collections.abc import Mapping, Sequence
+
+from provisioner.providers.base import Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
+from provisioner.providers.gcp import capacity, connections, images, machines, networks, permissions
+from provisioner.providers.gcp.client import compute
+from provisioner.providers.gcp.settings import GcpSettings
+
+
+class GcpProvider:
+    def __init__(self, settings: GcpSettings) -> None:
+        self._compute = compute(settings)
+
+    def find_image(self, *, region: str, engine: str, version: str) -> Image:
+        return images.find(self._compute, region=region, engine=engine, version=version)
+
+    def ensure_network(self, spec: NetworkSpec) -> Network:
+        return networks.ensure(self._compute, spec)
+
+    def delete_network(self, *, region: str, name: str) -> bool:
+        """With its peerings and endpoints, but never while a machine is in it."""
+        if networks.delete(self._compute, region, name):
+            return True
+        if not machines.are_in_network(self._compute, region, name):
+            connections.delete_endpoints(self._compute, region=region, network=name)
+        return False
+
+    def ensure_machine(self, spec: MachineSpec) -> Machine:
+        return machines.ensure(self._compute, spec)
+
+    def find_machine(self, *, region: str, name: str) -> Machine | None:
+        return machines.find(self._compute, region, name)
+
+    def delete_machine(self, *, region: str, name: str) -> bool:
+        return machines.delete(self._compute, region, name)
+
+    def start_machine(self, *, region: str, name: str) -> None:
+        machines.start(self._compute, region, name)
+
+    def stop_machine(self, *, region: str, name: str) -> None:
+        machines.stop(self._compute, region, name)
+
+    def kill_machine(self, *, region: str, name: str) -> None:
+        machines.kill(self._compute, region, name)
+
+    def list_machines(self, *, region: str) -> list[Machine]:
+        return machines.list_all(self._compute, region)
+
+    def list_networks(self, *, region: str) -> list[Network]:
+        return networks.list_all(self._compute, region)
+
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+        networks.allow_clients(self._compute, region, network, sources)
+
+    def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
+        return capacity.shortfalls(self._compute, region=region, machine_type_name=machine_type, machines=machines)
+
+    def missing_permissions(self, *, region: str) -> list[str]:
+        return permissions.missing(self._compute, region)
+
+    def notices(self, *, region: str) -> list[Notice]:
+        return machines.notices(self._compute, region)
+
+    def memory_budget_mib(self, *, region: str) -> int | None:
+        """Only GCP knows; quotas are `shortfalls`."""
+        self._compute.zones(region)
+        return None
