@@ -1,0 +1,1 @@
+"""The provider `aws`. See docs/aws.md."""
