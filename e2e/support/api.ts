@@ -65,7 +65,9 @@ export async function ended(operationId: string, seconds = 90): Promise<string> 
   }
 }
 
+/** Also one that a test has left protected. */
 export async function deleteCluster(clusterId: string): Promise<void> {
+  await ask("PATCH", `/clusters/${clusterId}`, { termination_protection: false });
   const { operation } = await ask<{ operation: Operation }>("DELETE", `/clusters/${clusterId}`);
   const state = await ended(operation.id);
   if (state !== "succeeded") throw new Error(`deleting ${clusterId} ${state}`);

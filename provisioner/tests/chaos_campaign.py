@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -33,7 +33,6 @@ import redis
 from infra.local import services
 
 if TYPE_CHECKING:  # Django is set up only when the campaign's own database is there
-    from backend.clusters.models import Cluster
     from backend.operations.models import Operation
     from provisioner.tests.chaos_mix import Customers
     from provisioner.tests.chaos_world import FakeWorld
@@ -473,14 +472,16 @@ def _judge_files(report: Report, rows: list[Operation]) -> None:
 
 
 def _judge_machines(report: Report, world: FakeWorld) -> None:
-    """Every living cluster has its network and one machine per living node, and there is nothing else."""
-    from backend.clusters.models import Cluster, Node
+    """Every living data centre has its network and a machine per living node, and there is nothing else."""
+    from backend.clusters.models import Cluster, Datacenter, Node
     from provisioner.operations import names
+    from provisioner.tests.chaos_world import REGION, SECOND_REGION
 
     living = Cluster.objects.filter(deleted_at=None)
     nodes = Node.objects.filter(deleted_at=None, cluster__in=living)
+    datacenters = Datacenter.objects.filter(deleted_at=None, cluster__in=living)
     expected = {f"machine {names.machine(node)}" for node in nodes}
-    expected |= {network for network in world.provider.inventory() if _is_of(network, living)}
+    expected |= {f"network {names.network(datacenter)}" for datacenter in datacenters}
     found = set(world.provider.inventory())
     report.leaked += sorted(found - expected)
     report.missing += sorted(expected - found)
@@ -493,13 +494,9 @@ def _judge_machines(report: Report, world: FakeWorld) -> None:
         elif effect.effect == "deleted":
             there.discard(effect.name)
     owners = {cluster.id: cluster.organisation_id for cluster in Cluster.objects.all()}
-    for machine in world.provider.list_machines(region="fake-1"):
+    for machine in [m for region in (REGION, SECOND_REGION) for m in world.provider.list_machines(region=region)]:
         if owners.get(machine.tags["ringmaster-cluster"]) != machine.tags["ringmaster-organisation"]:
             report.seen_by_others.append(f"{machine.name} has another tenant's tag")
-
-
-def _is_of(network: str, clusters: Iterable[Cluster]) -> bool:
-    return network.startswith("network ") and any(cluster.id.replace("_", "-") in network for cluster in clusters)
 
 
 def _beside_each_other(rows: list[Operation]) -> list[str]:

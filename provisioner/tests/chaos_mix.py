@@ -11,18 +11,25 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
+from backend.access import actions as access
+from backend.access.schemas import AllowlistEntry, AllowlistOrder, RoleOrder
 from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import Identity
 from backend.accounts.states import PERMISSIONS, Role
 from backend.changes import actions as changes
 from backend.changes.schemas import (
+    AddDatacenter,
     AnyChange,
     ChangeMachineType,
+    ChangeSettings,
+    RemoveDatacenter,
     ReplaceNode,
     RestartNode,
     RollingRestart,
     RotateCertificates,
     Scale,
+    StartNode,
+    StopNode,
     Upgrade,
 )
 from backend.clusters import actions as clusters
@@ -34,13 +41,15 @@ from backend.operations import actions as operations
 from backend.operations.actions import PlannedStep
 from provisioner.tests import plans
 from provisioner.tests.chaos_kinds import CHAOS, PLAN
-from provisioner.tests.chaos_world import REGION, ZONES
+from provisioner.tests.chaos_world import REGION, SECOND_REGION, SECOND_ZONES, ZONES
 
 TENANTS = 4
 # At a time per tenant, so that what is ordered on clusters meets something.
 CLUSTERS = 3
 # Of the catalogue: the default version can be upgraded to it.
 NEWER_VERSION = "5.0.9"
+# One that a running engine takes over, and one that needs a restart.
+SETTINGS: dict[str, list[int]] = {"read_timeout_ms": [4000, 5000, 6000], "concurrent_reads": [16, 32]}
 
 
 @dataclass
@@ -177,6 +186,54 @@ def change_machine_type(tenant: Tenant, cluster: Cluster) -> AnyChange:
     return ChangeMachineType(kind="machine_type", machine_type="fake.large")
 
 
+@_change
+def stop_or_start_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    """A stopped one is started; else one is stopped."""
+    stopped = Node.objects.filter(cluster=cluster, deleted_at=None, stop_wanted=True).first()
+    if stopped is not None:
+        return StartNode(kind="start_node", node_id=stopped.id)
+    return StopNode(kind="stop_node", node_id=_node(tenant, cluster))
+
+
+@_change
+def apply_settings(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    """One that a running engine takes over, or one that needs a restart."""
+    name, values = tenant.choose.choice(sorted(SETTINGS.items()))
+    return ChangeSettings(kind="settings", settings={name: tenant.choose.choice(values)})
+
+
+@_change
+def add_or_remove_datacenter(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    second = cluster.datacenters.filter(deleted_at=None, position__gt=0).first()
+    if second is not None:
+        return RemoveDatacenter(kind="remove_datacenter", datacenter=second.name)
+    return AddDatacenter(
+        kind="add_datacenter",
+        region=SECOND_REGION,
+        zones=list(SECOND_ZONES),
+        machine_type="fake.small",
+        nodes_per_zone=1,
+    )
+
+
+def change_access(tenant: Tenant) -> str | None:
+    """A role is made, or one that there is gets another password."""
+    cluster = tenant.serving()
+    if cluster is None:
+        return None
+    tenant.made += 1
+    return _id(access.create_role(tenant.who, cluster.id, RoleOrder(name=f"role_{tenant.made}")))
+
+
+def change_allowlist(tenant: Tenant) -> str | None:
+    cluster = tenant.serving()
+    if cluster is None:
+        return None
+    cidr = f"10.{tenant.choose.randrange(256)}.0.0/16"
+    order = AllowlistOrder(entries=[AllowlistEntry(cidr=cidr)] if tenant.choose.random() < 0.7 else [])
+    return _id(access.replace_allowlist(tenant.who, cluster.id, order))
+
+
 @dataclass(frozen=True)
 class Line:
     kind: str
@@ -196,6 +253,11 @@ MIX = (
     Line("rotate_certificates", 3, rotate_certificates),
     Line("upgrade_cluster", 2, upgrade_cluster),
     Line("change_machine_type", 1, change_machine_type),
+    Line("stop_node", 3, stop_or_start_node),
+    Line("apply_settings", 3, apply_settings),
+    Line("add_datacenter", 2, add_or_remove_datacenter),
+    Line("change_access", 5, change_access),
+    Line("change_allowlist", 3, change_allowlist),
     Line("repair", 8, _on_files("repair")),
     Line("backup", 8, _on_files("backup")),
 )

@@ -14,6 +14,8 @@ from provisioner.tests.chaos_membership import Members
 
 REGION = "fake-1"
 ZONES = ("fake-1a", "fake-1b", "fake-1c")
+SECOND_REGION = "fake-2"
+SECOND_ZONES = ("fake-2a",)
 
 # What strikes while orders come in. "After the effect" is a time-out: it happened, and nobody was told.
 PROVIDER_FAULTS = (

@@ -26,13 +26,14 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
   });
   const path = { cluster_id: cluster.id };
   const error = update.isError ? toApiError(update.error, undefined) : undefined;
-  const isProtected = cluster.termination_protection;
+  // While it is being saved the switch shows what was asked for.
+  const asked = update.isPending ? update.variables.body.termination_protection : undefined;
   return (
     <SpaceBetween size="l">
       {error && <ErrorBox error={error} />}
       <Container header={<Header variant="h2">Termination protection</Header>}>
         <Toggle
-          checked={isProtected}
+          checked={asked ?? cluster.termination_protection}
           disabled={update.isPending || !mayUpdate(cluster)}
           description="While it is on, the cluster cannot be deleted: not here, not over the API, not with Terraform."
           onChange={({ detail }) => update.mutate({ path, body: { termination_protection: detail.checked } })}
