@@ -125,7 +125,8 @@ test("use: a row written at QUORUM is read back from every node, and has replica
   expect(seen.files).toEqual(["README.txt", "ca.crt", "connection.json", "cqlshrc", "truststore.p12"]);
   expect(seen.hosts.map((host: { rack: string }) => host.rack).sort()).toEqual(ZONES);
   expect(seen.replica_racks).toEqual(ZONES);
-  expect(seen.superusers, "the engine's own default superuser is gone").toEqual([credentials.username]);
+  // Theirs and the control plane's (decision 0009); the engine's own default superuser is gone.
+  expect(seen.superusers).toEqual([credentials.username, "ringmaster"].sort());
   expect(Object.keys(seen.reads).sort()).toEqual(addresses);
   for (const node of nodes) {
     expect(seen.reads[node.address], node.name).toEqual({

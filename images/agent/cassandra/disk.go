@@ -41,7 +41,9 @@ func (e *Engine) Machine(context.Context) agent.MachineStatus {
 	status := agent.MachineStatus{LocalDataLost: condition.Booted && !condition.Alive && !e.hasLeft() && e.place.dataLost()}
 	var system unix.Statfs_t
 	if unix.Statfs(e.place.data(), &system) == nil {
-		status.Disk = &agent.DiskStatus{TotalBytes: int64(system.Blocks) * system.Bsize, FreeBytes: int64(system.Bavail) * system.Bsize}
+		// As df counts: what the file system keeps from ordinary users is neither free nor in use.
+		used := system.Blocks - system.Bfree
+		status.Disk = &agent.DiskStatus{TotalBytes: int64(used+system.Bavail) * system.Bsize, FreeBytes: int64(system.Bavail) * system.Bsize}
 		if condition.Alive {
 			status.Disk.DataBytes = e.look.dataBytes()
 		}
