@@ -26,6 +26,7 @@ import ssl
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -64,7 +65,7 @@ class Ground:
 class Result:
     """What a scenario came to. `seen`: the changes of members that the monitor saw, as gossip calls them.
 
-    `complaints`: the monitor's, and what the change left undone.
+    `complaints`: the monitor's, and what the change left undone. `longest`: seconds by step, where most of them went.
     """
 
     scenario: str
@@ -74,6 +75,7 @@ class Result:
     seconds: float
     seen: list[str]
     complaints: list[str]
+    longest: dict[str, float]
 
     @property
     def good(self) -> bool:
@@ -90,6 +92,7 @@ class Result:
             f"{counted.acknowledged} acknowledged writes, {self.lost_writes} lost of {self.read_back} read back",
             f"{counted.wrong_reads} wrong reads, longest gap {counted.longest_gap_seconds:.2f} s",
             f"the ring saw {' '.join(self.seen) or 'no change of members'}",
+            "most of the time: " + ", ".join(f"{name} {spent} s" for name, spent in self.longest.items()),
         ]
         return "\n  ".join(["; ".join(words), *counted.errors, *self.complaints])
 
@@ -157,7 +160,18 @@ def carry_out(here: Ground, name: str) -> Result:
         seconds=round(seconds, 1),
         seen=seen,
         complaints=complaints,
+        longest=_longest_steps(here),
     )
+
+
+def _longest_steps(here: Ground, most: int = 6) -> dict[str, float]:
+    """Of the cluster's last operation: where its seconds went, all nodes together."""
+    last = here.api.get("/operations", params={"cluster_id": here.cluster, "limit": 1}).raise_for_status().json()
+    steps = here.api.get(f"/operations/{last['items'][0]['id']}").raise_for_status().json()["steps"]
+    seconds: Counter[str] = Counter()
+    for step in steps:
+        seconds[step["name"]] += step["duration_seconds"] or 0
+    return {name: round(spent, 1) for name, spent in seconds.most_common(most)}
 
 
 def _bring_to_size(here: Ground, nodes_per_zone: int | None) -> None:
