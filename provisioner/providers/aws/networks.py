@@ -7,6 +7,7 @@ that was made twice, because the first was not shown yet, is recognised later an
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -189,19 +190,28 @@ class Networks:
                 TagSpecifications=self._tagged("vpc", spec),
             )
             return made["Vpc"], None
-        chosen = found[0]
-        if len(found) > 1:
-            subnets = ec2.all("describe_subnets", "Subnets", Filters=self._ours(spec.name))
-            used = {subnet["VpcId"] for subnet in subnets}
-            chosen, *spare = sorted(found, key=lambda vpc: (vpc["VpcId"] not in used, vpc["VpcId"]))
-            for vpc in spare:
-                self._delete_spare(ec2, vpc["VpcId"], self._ours(spec.name))
+        chosen, *spare = found if len(found) == 1 else self._by_use(ec2, spec.name, found)
+        for vpc in spare:
+            self._delete_spare(ec2, spec.name, vpc["VpcId"])
         return chosen, chosen
 
-    def _delete_spare(self, ec2: Service, vpc: str, ours: list[dict[str, Any]]) -> None:
-        """A VPC that was made twice. Nothing is in it but perhaps a security group."""
-        groups = ec2.all("describe_security_groups", "SecurityGroups", Filters=ours)
-        for group in groups:
+    def _by_use(self, ec2: Service, name: str, vpcs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The one with machines first, then the one that got furthest."""
+        subnets = Counter(one["VpcId"] for one in ec2.all("describe_subnets", "Subnets", Filters=self._ours(name)))
+        reservations = ec2.all("describe_instances", "Reservations", Filters=self._ours(name))
+        in_use = {one.get("VpcId") for reservation in reservations for one in reservation["Instances"]}
+        return sorted(vpcs, key=lambda vpc: (vpc["VpcId"] not in in_use, -subnets[vpc["VpcId"]], vpc["VpcId"]))
+
+    def _delete_spare(self, ec2: Service, name: str, vpc: str) -> None:
+        """A VPC that was made twice, because the first was not shown yet. No machine is in it."""
+        ours = self._ours(name)
+        for subnet in self._described(ec2, "subnets", ours):
+            if subnet["VpcId"] == vpc:
+                ec2.call("delete_subnet", SubnetId=subnet["SubnetId"])
+        for gateway in self._described(ec2, "internet_gateways", ours):
+            if vpc in [attachment["VpcId"] for attachment in gateway.get("Attachments", ())]:
+                ec2.call("detach_internet_gateway", InternetGatewayId=gateway["InternetGatewayId"], VpcId=vpc)
+        for group in self._described(ec2, "security_groups", ours):
             if group["VpcId"] == vpc:
                 ec2.call("delete_security_group", GroupId=group["GroupId"])
         ec2.call("delete_vpc", VpcId=vpc)

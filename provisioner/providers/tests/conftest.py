@@ -2,11 +2,16 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.providers.aws.settings import AwsSettings
 from provisioner.providers.conformance import World
 from provisioner.providers.local.provider import LocalProvider, LocalSettings
+
+if TYPE_CHECKING:
+    from provisioner.providers.aws_emulator.emulator import Emulator
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 VERSION = "5.0.5"
@@ -77,3 +82,22 @@ def world(settings: LocalSettings) -> Iterator[World]:
         seconds=20,
     )
     assert processes_under(settings.state_dir) == []
+
+
+@pytest.fixture
+def aws_cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator["Emulator"]:
+    """The emulated AWS. Whatever was called there, the policy document must allow."""
+    from provisioner.providers.aws_emulator.emulator import CREDENTIALS, Emulator
+    from provisioner.providers.tests.aws_policy import allowed_actions, permissions
+
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with Emulator() as cloud:
+        cloud.add_image("cassandra", VERSION)
+        yield cloud
+        assert permissions(cloud.calls) <= allowed_actions()
+
+
+@pytest.fixture
+def aws_settings(aws_cloud: "Emulator") -> AwsSettings:
+    return AwsSettings(endpoint_url=aws_cloud.url, control_plane_cidrs=("192.0.2.0/24",))
