@@ -58,9 +58,8 @@ PERMISSIONS = (
 _AT_ONCE = 100
 
 
-def missing(compute: Compute, region: str) -> list[str]:
+def missing(compute: Compute) -> list[str]:
     """Asked of the project: what is granted only on single resources in it counts as missing."""
-    compute.zones(region)
     granted: set[str] = set()
     for first in range(0, len(PERMISSIONS), _AT_ONCE):
         asked = PERMISSIONS[first : first + _AT_ONCE]

@@ -57,7 +57,8 @@ class GcpProvider:
         return capacity.shortfalls(self._compute, region=region, machine_type_name=machine_type, machines=machines)
 
     def missing_permissions(self, *, region: str) -> list[str]:
-        return permissions.missing(self._compute, region)
+        """Those of a project hold in all of its regions. Needs no permission itself."""
+        return permissions.missing(self._compute)
 
     def notices(self, *, region: str) -> list[Notice]:
         return machines.notices(self._compute, region)

@@ -65,13 +65,14 @@ class Call:
         if (region := self.parts.get("region")) is not None and region not in REGIONS:
             raise invalid(f"Invalid value for field 'region': '{region}'. Unknown region.")
 
-    def page(self, items: Iterable[Any]) -> tuple[list[Any], str]:
-        """Those that the filter lets through, a page of them, and the next page's token."""
+    def page(self, items: Iterable[Any]) -> tuple[list[Any], str | None]:
+        """Those that the filter lets through, a page of them, and the next page's token; None: it was the last."""
         wanted = self.query.get("filter", "")
+        matches(wanted, {})
         found = [item for item in items if matches(wanted, document(item))]
         size = min(int(self.query.get("maxResults", self.world.page_size)), self.world.page_size)
         first = int(self.query.get("pageToken") or 0)
-        following = str(first + size) if first + size < len(found) else ""
+        following = str(first + size) if first + size < len(found) else None
         return found[first : first + size], following
 
 

@@ -11,16 +11,15 @@ _CONDITION = re.compile(r'\s*(?:AND\s+)?\(?\s*([A-Za-z][\w.-]*)\s*(!=|=)\s*("[^"
 
 def matches(wanted: str, document: Mapping[str, Any]) -> bool:
     """Whether the JSON of a resource fulfils every condition. ApiError 400 for what is not understood."""
-    position = 0
+    position, fulfilled = 0, True
     while position < len(wanted):
         condition = _CONDITION.match(wanted, position)
         if condition is None:
             raise invalid(f"Invalid value for field 'filter': '{wanted}'. Invalid list filter expression.")
         position = condition.end()
         field, operator, value = condition.groups()
-        if (_value(document, field) == value.strip('"')) != (operator == "="):
-            return False
-    return True
+        fulfilled &= (_value(document, field) == value.strip('"')) == (operator == "=")
+    return fulfilled
 
 
 def _value(document: Mapping[str, Any], field: str) -> str | None:

@@ -1,6 +1,7 @@
 """VPC networks, subnets, firewall rules, peerings, and the endpoints of Private Service Connect."""
 
 import ipaddress
+import json
 from typing import Any
 
 from google.cloud import compute_v1
@@ -115,7 +116,7 @@ def list_firewalls(call: Call) -> compute_v1.FirewallList:
 def patch_firewall(call: Call) -> compute_v1.Operation:
     world, path = call.world, f"global/firewalls/{call.parts['firewall']}"
     world.require("compute.firewalls.update", "compute.networks.updatePolicy")
-    patched = compute_v1.Firewall(document(world.get(path)) | document(call.body))
+    patched = compute_v1.Firewall.from_json(json.dumps(document(world.get(path)) | document(call.body)))
     _check_firewall(patched)
 
     def effect() -> None:
