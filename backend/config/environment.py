@@ -75,6 +75,15 @@ class Env(BaseSettings):
     ringmaster_state_dir: Path | None = Field(default=None, description="Parent of the local provider's machines")
     ringmaster_cache_dir: Path | None = Field(default=None, description="Engine binaries, fetched once")
     ringmaster_agent_binary: Path | None = Field(default=None, description="The agent that local machines run")
+    ringmaster_gcp_project: str = Field(default="", description="Google Cloud project for machines: docs/gcp.md")
+    ringmaster_gcp_image_project: str = Field(default="", description="Has the machine images; empty: the same project")
+    ringmaster_gcp_impersonate: str = Field(default="", description="Service account to act as; empty: our own")
+    ringmaster_gcp_endpoint: str = Field(default="", description="An emulator of Google's API; empty: Google")
+    ringmaster_gcp_public_addresses: bool = Field(default=False, description="Reach agents at public addresses")
+    ringmaster_gcp_agents_from: Annotated[list[str], NoDecode] = Field(
+        default=[], description="CIDR blocks that our calls to agents come from, comma separated"
+    )
+    ringmaster_gcp_machine_service_account: str = Field(default="", description="Of the machines; empty: none")
     ringmaster_console_dir: Path | None = Field(default=None, description="The built console; unset: API only")
     ringmaster_test_catalog: bool = Field(default=False, description="Offer the provider that only pretends")
     ringmaster_test_fleet: Path | None = Field(
@@ -96,7 +105,7 @@ class Env(BaseSettings):
     )
     debug: bool = False
 
-    @field_validator("ringmaster_allowed_hosts", mode="before")
+    @field_validator("ringmaster_allowed_hosts", "ringmaster_gcp_agents_from", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from backend.clusters.authorities import agent_client_material
 from backend.clusters.models import Node
+from backend.config.environment import Env
 from provisioner.agent.base import AgentClient
 from provisioner.agent.client import AgentConnections, ClientMaterial
 from provisioner.engines import registry as engines
@@ -15,6 +16,7 @@ from provisioner.operations.served_certificate import served_certificate
 from provisioner.operations.surroundings import Surroundings
 from provisioner.providers import registry as providers
 from provisioner.providers.base import Provider
+from provisioner.providers.gcp.settings import GcpSettings
 from provisioner.providers.local.provider import LocalSettings
 
 SIMULATED = "fake"
@@ -54,11 +56,26 @@ def real_surroundings() -> Surroundings:
 
 
 def _provider_settings() -> providers.ProviderSettings:
-    """`local` is offered where its folders and the agent binary are named."""
-    env = settings.ENV
+    """A provider is offered where the environment says what it needs."""
+    return providers.ProviderSettings(local=_local(settings.ENV), gcp=_gcp(settings.ENV))
+
+
+def _local(env: Env) -> LocalSettings | None:
     state, cache, agent = env.ringmaster_state_dir, env.ringmaster_cache_dir, env.ringmaster_agent_binary
     if state is None or cache is None or agent is None:
-        return providers.ProviderSettings()
-    return providers.ProviderSettings(
-        local=LocalSettings(state_dir=state, cache_dir=cache, agent_binary=agent, bake_script=_BAKE)
+        return None
+    return LocalSettings(state_dir=state, cache_dir=cache, agent_binary=agent, bake_script=_BAKE)
+
+
+def _gcp(env: Env) -> GcpSettings | None:
+    if not env.ringmaster_gcp_project:
+        return None
+    return GcpSettings(
+        project=env.ringmaster_gcp_project,
+        image_project=env.ringmaster_gcp_image_project,
+        impersonate=env.ringmaster_gcp_impersonate,
+        endpoint=env.ringmaster_gcp_endpoint,
+        public_addresses=env.ringmaster_gcp_public_addresses,
+        agents_from=tuple(env.ringmaster_gcp_agents_from),
+        machine_service_account=env.ringmaster_gcp_machine_service_account,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from provisioner.providers.base import InvalidRequest, Provider
 from provisioner.providers.fake import FakeProvider, FakeSettings
+from provisioner.providers.gcp.settings import GcpSettings
 from provisioner.providers.local.provider import LocalProvider, LocalSettings
 
 
@@ -13,6 +14,7 @@ class ProviderSettings:
 
     local: LocalSettings | None = None
     fake: FakeSettings | None = None
+    gcp: GcpSettings | None = None
 
 
 def provider(name: str, settings: ProviderSettings) -> Provider:
@@ -20,6 +22,11 @@ def provider(name: str, settings: ProviderSettings) -> Provider:
     match name:
         case "local" if settings.local is not None:
             return LocalProvider(settings.local)
+        case "gcp" if settings.gcp is not None:
+            # Importing Google's client takes seconds: only who uses it waits for that.
+            from provisioner.providers.gcp.provider import GcpProvider
+
+            return GcpProvider(settings.gcp)
         case "fake" if settings.fake is not None:
             return FakeProvider(settings.fake)
         case _:
