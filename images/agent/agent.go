@@ -27,6 +27,38 @@ type UserData struct {
 	Address string `json:"address"`
 	// EngineCache is the folder of engine trees; empty means DefaultEngineCache, where machine images hold them.
 	EngineCache string `json:"engine_cache"`
+	// Machine is what the first boot goes by; left out on a computer that is not the node's alone, which is then left as it is.
+	Machine *MachineSpec `json:"machine,omitempty"`
+}
+
+// MachineSpec is what the control plane wants of a machine that is the node's alone.
+type MachineSpec struct {
+	// Engine is "cassandra" or "scylla".
+	Engine string `json:"engine"`
+	// Provider is "aws" or "gcp"; left out, the firmware tells.
+	Provider string `json:"provider,omitempty"`
+	// Membership is "new", "replacing" or "member": what blank disks mean.
+	Membership string `json:"membership"`
+	// Generation counts the machines that the node has had.
+	Generation int `json:"generation"`
+	// IOProperties are the cluster's one value; left out: the preset of the machine type.
+	IOProperties *IOProperties `json:"io_properties,omitempty"`
+	// Pinned keeps a thread-pool engine off the interrupt CPUs too.
+	Pinned bool `json:"pinned,omitempty"`
+	// AllowedCPUs is what pinning chooses from, for example "0-7,16-23"; left out: all.
+	AllowedCPUs string `json:"allowed_cpus,omitempty"`
+	// AcceptReshard: a number of shards other than that of the data is wanted.
+	AcceptReshard bool `json:"accept_reshard,omitempty"`
+	// DiskModels are patterns of models of disks for data; left out: the local NVMe disks of AWS and GCP.
+	DiskModels []string `json:"disk_models,omitempty"`
+}
+
+// IOProperties are what the disks of a node do: requests of 4 KiB and bytes, per second, of the whole array.
+type IOProperties struct {
+	ReadIOPS       int64 `json:"read_iops"`
+	ReadBandwidth  int64 `json:"read_bandwidth"`
+	WriteIOPS      int64 `json:"write_iops"`
+	WriteBandwidth int64 `json:"write_bandwidth"`
 }
 
 // DefaultEngineCache is where a machine image keeps its engine trees.
@@ -75,12 +107,15 @@ const (
 	Inspect         JobKind = "inspect"
 )
 
+// MeasureIO measures the node's disks; it is no engine's job.
+const MeasureIO JobKind = "measure-io"
+
 // JobKinds are all of them.
 func JobKinds() []JobKind {
 	return []JobKind{
 		Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing,
 		Decommission, RemoveNode, Cleanup, Rebuild, UpgradeSSTables, StreamLimit, DescribeData, PlantCanary, ReadCanary, Inspect,
-		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS,
+		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
 	}
 }
 

@@ -112,6 +112,18 @@ class ErrorBody(BaseModel):
     error: Error | None
 
 
+class FirstBootStep(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    attempts: int
+    duration_ms: int
+    error: Error | None
+    message: str
+    name: str
+    state: Literal["succeeded", "failed", "pending"]
+
+
 class GrantParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -120,6 +132,16 @@ class GrantParameters(BaseModel):
     permissions: list[str] | None = None
     resource: str | None = None
     role: str
+
+
+class IOProperties(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    read_bandwidth: int
+    read_iops: int
+    write_bandwidth: int
+    write_iops: int
 
 
 class Inspection(BaseModel):
@@ -176,7 +198,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io"]
     message: str
     name: str
     progress: float
@@ -196,7 +218,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io"]
     parameters: dict[str, Any] | None = None
 
 
@@ -230,6 +252,58 @@ class Keyspaces(BaseModel):
         extra="ignore",
     )
     keyspaces: list[Keyspace]
+
+
+class MachineSpec(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    accept_reshard: bool | None = None
+    allowed_cpus: str | None = None
+    disk_models: list[str] | None = None
+    engine: str
+    generation: int
+    io_properties: IOProperties | None = None
+    membership: str
+    pinned: bool | None = None
+    provider: str | None = None
+
+
+class MeasureIOParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    file_mib: int | None = None
+    limit_seconds: float | None = None
+    ramp_seconds: float | None = None
+    rounds: int | None = None
+    window_seconds: float | None = None
+
+
+class MeasuredFigure(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agreed: bool
+    median: float
+    rounds: list[float]
+    spread: float
+    verdict: Literal["stable", "usable", "noisy"]
+
+
+class MeasuredIO(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    engine: str
+    measured_at: AwareDatetime
+    read_bandwidth: MeasuredFigure
+    read_iops: MeasuredFigure
+    seconds: float
+    verdict: Literal["stable", "usable", "noisy"]
+    warnings: list[str]
+    write_bandwidth: MeasuredFigure
+    write_iops: MeasuredFigure
 
 
 class NewCertificate(BaseModel):
@@ -457,6 +531,48 @@ class TableData(BaseModel):
     table: str
 
 
+class TuningCheck(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    cost: str
+    found: str
+    name: str
+    reason: str
+    status: Literal["pass", "fail", "not-applicable"]
+    wanted: str
+
+
+class TuningIO(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    read_bandwidth: int
+    read_iops: int
+    source: str
+    write_bandwidth: int
+    write_iops: int
+    written_at: AwareDatetime
+
+
+class TuningPins(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    cpus: int
+    irq: str
+    n_shards: int
+    shards: str
+
+
+class TuningWarning(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    code: str
+    message: str
+
+
 class UserData(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -467,6 +583,7 @@ class UserData(BaseModel):
     engine_cache: str
     enrol_url: str
     listen: str
+    machine: MachineSpec | None = None
     node_id: str
     token: str
 
@@ -489,6 +606,32 @@ class FirstBoot(BaseModel):
     replace_address: str | None = None
     ring_delay_ms: int | None = None
     superuser_setup_delay_ms: int | None = None
+
+
+class FirstBootReport(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    duration_ms: int
+    started_at: AwareDatetime
+    state: Literal["succeeded", "failed", "pending"]
+    steps: list[FirstBootStep]
+
+
+class TuningReport(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    checked_at: AwareDatetime
+    checks: list[TuningCheck]
+    engine: str
+    environment: Literal["machine", "container", "shared"]
+    first_boot: FirstBootReport | None
+    io: TuningIO | None
+    machine_type: str
+    pins: TuningPins | None
+    provider: str
+    warnings: list[TuningWarning]
 
 
 class Config(BaseModel):

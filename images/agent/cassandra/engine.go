@@ -43,6 +43,8 @@ type Engine struct {
 	supervisor *supervise.Supervisor
 	management *jolokia.Client
 	seeds      seedsDue
+	// cpus are those that the engine may run on; none means all.
+	cpus []int
 
 	mu        sync.Mutex
 	config    *Config
@@ -83,6 +85,9 @@ func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*En
 	e.supervisor = supervisor
 	return e, nil
 }
+
+// RunOn confines the engine to some CPUs from its next start on. Call it before Run.
+func (e *Engine) RunOn(cpus []int) { e.cpus = cpus }
 
 // Configure implements agent.Engine.
 func (e *Engine) Configure(document json.RawMessage) error {

@@ -57,7 +57,7 @@ func (p program) Command(firstBoot bool) (process.Spec, error) {
 	}
 	return process.Spec{
 		Program: with.program("java"), Arguments: jvmArguments(config, place, found, with, p.Mark(), start),
-		Folder: place.root, Output: place.output(),
+		Folder: place.root, Output: place.output(), CPUs: p.engine.cpus,
 	}, nil
 }
 

@@ -42,6 +42,11 @@ type EngineCertificates interface {
 	Renew(certificate, authorities string) error
 }
 
+// Machine is what the node runs on.
+type Machine interface {
+	Tuning(ctx context.Context) (agent.TuningReport, error)
+}
+
 // API joins what is served.
 type API struct {
 	NodeID       string
@@ -51,6 +56,7 @@ type API struct {
 	Certificates Certificates
 	// EngineCertificates are renewed as the agent's own are, and come with the authorities that the engine trusts.
 	EngineCertificates EngineCertificates
+	Machine            Machine
 	Log                *slog.Logger
 }
 
@@ -58,6 +64,7 @@ type API struct {
 func (a *API) Handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /v1/status", a.answer(a.status))
+	routes.HandleFunc("GET /v1/tuning", a.answer(a.tuning))
 	routes.HandleFunc("PUT /v1/config", a.answer(a.putConfig))
 	routes.HandleFunc("GET /v1/jobs", a.answer(a.listJobs))
 	routes.HandleFunc("PUT /v1/jobs/{name}", a.answer(a.putJob))
@@ -146,6 +153,8 @@ func (a *API) status(request *http.Request) (any, error) {
 		Ring: a.Engine.Ring(request.Context()),
 	}, nil
 }
+
+func (a *API) tuning(request *http.Request) (any, error) { return a.Machine.Tuning(request.Context()) }
 
 func (a *API) putConfig(request *http.Request) (any, error) {
 	document, err := readAll(request)

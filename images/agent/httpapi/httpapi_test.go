@@ -74,7 +74,7 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &httpapi.API{NodeID: "node_1", Engine: idle{}, Jobs: store, Certificates: self, Log: log}
+	api := &httpapi.API{NodeID: "node_1", Engine: idle{}, Jobs: store, Certificates: self, Machine: tuned{}, Log: log}
 	server := &http.Server{Handler: api.Handler(), TLSConfig: security, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() { _ = server.Close() })
@@ -214,5 +214,24 @@ func TestTheCertificateIsRenewedWithoutAPause(t *testing.T) {
 	read(&after, "GET", "/v1/certificate", "")
 	if !after.NotAfter.After(before.NotAfter) || bytes.Equal([]byte(after.Certificate), []byte(before.Certificate)) {
 		t.Fatal("the old one is still served")
+	}
+}
+
+// tuned is a machine that is like none.
+type tuned struct{}
+
+func (tuned) Tuning(context.Context) (agent.TuningReport, error) {
+	return agent.TuningReport{Environment: agent.SharedMachine, Checks: []agent.TuningCheck{{Name: "swap", Status: agent.Pass}}}, nil
+}
+
+func TestTheTuningReportIsServed(t *testing.T) {
+	s := serve(t)
+	var report agent.TuningReport
+	status, said := s.ask("GET", "/v1/tuning", "")
+	if err := json.Unmarshal([]byte(said), &report); err != nil || status != 200 || report.Checks[0].Name != "swap" || report.Environment != agent.SharedMachine {
+		t.Errorf("%d %s %v", status, said, err)
+	}
+	if status, said := s.ask("PUT", "/v1/tuning", "{}"); status != 405 {
+		t.Errorf("%d %s", status, said)
 	}
 }

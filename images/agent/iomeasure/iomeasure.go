@@ -70,8 +70,8 @@ func DefaultPlan() Plan {
 	return Plan{Ramp: 3 * time.Second, Window: 5 * time.Second, Limit: time.Minute, Rounds: 3, FileBytes: 8 << 30}
 }
 
-// Figure is the outcome of one measurement.
-type Figure struct {
+// MeasuredFigure is the outcome of one measurement.
+type MeasuredFigure struct {
 	Median float64 `json:"median"`
 	// Rounds are the figures of the rounds in their order.
 	Rounds []float64 `json:"rounds"`
@@ -82,18 +82,18 @@ type Figure struct {
 	Agreed bool `json:"agreed"`
 }
 
-// Outcome is the whole.
-type Outcome struct {
+// MeasuredIO is the whole.
+type MeasuredIO struct {
 	// Engine is how fio asked for I/O: io_uring, or libaio where the kernel refuses io_uring.
-	Engine         string    `json:"engine"`
-	WriteBandwidth Figure    `json:"write_bandwidth"`
-	ReadBandwidth  Figure    `json:"read_bandwidth"`
-	WriteIOPS      Figure    `json:"write_iops"`
-	ReadIOPS       Figure    `json:"read_iops"`
-	Verdict        Verdict   `json:"verdict"`
-	Warnings       []string  `json:"warnings"`
-	MeasuredAt     time.Time `json:"measured_at"`
-	Seconds        float64   `json:"seconds"`
+	Engine         string         `json:"engine"`
+	WriteBandwidth MeasuredFigure `json:"write_bandwidth"`
+	ReadBandwidth  MeasuredFigure `json:"read_bandwidth"`
+	WriteIOPS      MeasuredFigure `json:"write_iops"`
+	ReadIOPS       MeasuredFigure `json:"read_iops"`
+	Verdict        Verdict        `json:"verdict"`
+	Warnings       []string       `json:"warnings"`
+	MeasuredAt     time.Time      `json:"measured_at"`
+	Seconds        float64        `json:"seconds"`
 }
 
 // Fio runs fio once with these arguments and returns its JSON.
@@ -118,15 +118,15 @@ func Installed(ctx context.Context, arguments []string) ([]byte, error) {
 
 // Measure measures the file system of folder. Its file is removed at the end. Error codes: fio-not-found, measure-io-failed,
 // no-space.
-func Measure(ctx context.Context, folder string, plan Plan, run Fio, report agent.Report) (Outcome, error) {
+func Measure(ctx context.Context, folder string, plan Plan, run Fio, report agent.Report) (MeasuredIO, error) {
 	began := time.Now()
 	file := filepath.Join(folder, ".ringmaster-measure-io")
 	defer os.Remove(file)
 	m := measuring{plan: plan, run: run, file: file}
-	outcome := Outcome{Warnings: []string{}, MeasuredAt: began.UTC().Truncate(time.Second)}
+	outcome := MeasuredIO{Warnings: []string{}, MeasuredAt: began.UTC().Truncate(time.Second)}
 	report(0, "Looking how this machine takes direct I/O")
 	if err := m.chooseEngine(ctx); err != nil {
-		return Outcome{}, err
+		return MeasuredIO{}, err
 	}
 	outcome.Engine = m.engine
 	if m.engine != "io_uring" {
@@ -140,13 +140,13 @@ func Measure(ctx context.Context, folder string, plan Plan, run Fio, report agen
 			report(done, fmt.Sprintf("Round %d of %d: %s", round+1, plan.Rounds, strings.ReplaceAll(string(which), "_", " ")))
 			figure, steady, err := m.once(ctx, which)
 			if err != nil {
-				return Outcome{}, err
+				return MeasuredIO{}, err
 			}
 			rounds[which] = append(rounds[which], figure)
 			agreed[which] = agreed[which] && steady
 		}
 	}
-	into := map[Measurement]*Figure{
+	into := map[Measurement]*MeasuredFigure{
 		WriteBandwidth: &outcome.WriteBandwidth, ReadBandwidth: &outcome.ReadBandwidth, WriteIOPS: &outcome.WriteIOPS, ReadIOPS: &outcome.ReadIOPS,
 	}
 	outcome.Verdict = Stable
@@ -161,8 +161,8 @@ func Measure(ctx context.Context, folder string, plan Plan, run Fio, report agen
 	return outcome, nil
 }
 
-func judge(rounds []float64, agreed bool) Figure {
-	figure := Figure{Median: median(rounds), Rounds: rounds, Verdict: Noisy, Agreed: agreed}
+func judge(rounds []float64, agreed bool) MeasuredFigure {
+	figure := MeasuredFigure{Median: median(rounds), Rounds: rounds, Verdict: Noisy, Agreed: agreed}
 	if figure.Median > 0 {
 		figure.Spread = (slices.Max(rounds) - slices.Min(rounds)) / figure.Median
 		switch {

@@ -171,7 +171,7 @@ func TestARealDiskIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, figure := range []Figure{outcome.ReadIOPS, outcome.WriteIOPS, outcome.ReadBandwidth, outcome.WriteBandwidth} {
+	for _, figure := range []MeasuredFigure{outcome.ReadIOPS, outcome.WriteIOPS, outcome.ReadBandwidth, outcome.WriteBandwidth} {
 		if figure.Median <= 0 || len(figure.Rounds) != 1 {
 			t.Errorf("%+v", outcome)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +37,8 @@ type Spec struct {
 	Folder    string
 	// Output takes standard output and error, appended.
 	Output string
+	// CPUs are those it may run on, with all its threads and children; none means all.
+	CPUs []int
 }
 
 // Start runs the program in a session of its own, so that neither the agent's end nor its terminal touches it.
@@ -50,7 +53,7 @@ func Start(spec Spec) (ID, error) {
 	command.Stdout = output
 	command.Stderr = output
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := command.Start(); err != nil {
+	if err := startOn(command, spec.CPUs); err != nil {
 		return ID{}, fmt.Errorf("start %s: %w", spec.Program, err)
 	}
 	id, err := identify(command.Process.Pid)
@@ -60,6 +63,62 @@ func Start(spec Spec) (ID, error) {
 		return ID{}, fmt.Errorf("start %s: it ended at once", spec.Program)
 	}
 	return id, nil
+}
+
+// startOn starts the command from a thread that is confined to the CPUs, which a child inherits: confined later, the
+// threads it has started by then would stay where they are.
+func startOn(command *exec.Cmd, cpus []int) error {
+	if len(cpus) == 0 {
+		return command.Start()
+	}
+	runtime.LockOSThread()
+	var before, wanted unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	for _, id := range cpus {
+		wanted.Set(id)
+	}
+	err := unix.SchedSetaffinity(0, &wanted)
+	if err == nil {
+		err = command.Start()
+	}
+	// A thread that cannot be set free stays locked and ends with its goroutine.
+	if unix.SchedSetaffinity(0, &before) == nil {
+		runtime.UnlockOSThread()
+	}
+	return err
+}
+
+// CPUs are those that the very process may run on, as the kernel writes lists. ErrGone.
+func CPUs(id ID) (string, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
+	if err != nil || !Alive(id) {
+		return "", ErrGone
+	}
+	for line := range strings.Lines(string(content)) {
+		if value, found := strings.CutPrefix(line, "Cpus_allowed_list:"); found {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", nil
+}
+
+// Limit is the soft limit of the very process that the kernel calls by this name, for example "Max open files". ErrGone.
+func Limit(id ID, name string) (string, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", id.PID))
+	if err != nil || !Alive(id) {
+		return "", ErrGone
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, found := strings.CutPrefix(line, name); found {
+			if fields := strings.Fields(rest); len(fields) > 0 {
+				return fields[0], nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // Alive tells whether that very process still runs.
@@ -128,6 +187,9 @@ func Wait(ctx context.Context, id ID) error {
 		}
 	}
 }
+
+// Of names the process that has the number now. ErrGone.
+func Of(pid int) (ID, error) { return identify(pid) }
 
 // Find returns the process that carries mark as one whole word of its command line. ErrGone when there is none.
 func Find(mark string) (ID, error) {

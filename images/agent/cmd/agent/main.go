@@ -35,6 +35,12 @@ Commands:
 
   run       enrol if need be, serve the API, keep the engine running
   status    show from this machine's files how agent, engine and jobs are (works without the agent running)
+  plan      print what tuning would do with this machine, and do nothing
+  firstboot make this machine ready for its engine: disks, files, kernel settings; done at every boot before the engine
+  tune      apply the plan alone
+  revert    put back what tuning changed
+  report    print the tuning checklist
+  measure-io  measure what the disks do, with fio; the engine must be stopped
   pin       print which CPUs take interrupts and which run the engine, for this machine or for --topology
   schema    print the JSON Schema of everything the API takes and answers
   version   print the version
@@ -90,6 +96,8 @@ func command(ctx context.Context, arguments []string, out, problems io.Writer) e
 			return err
 		}
 		return status(ctx, options, out)
+	case "plan", "firstboot", "tune", "revert", "measure-io", "report":
+		return machineCommand(ctx, arguments[0], arguments[1:], out, problems)
 	case "pin":
 		return pin(arguments[1:], out, problems)
 	case "schema":

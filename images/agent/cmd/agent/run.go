@@ -34,6 +34,11 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	node := newMachine(chosen.stateDir, chosen.data, joined.engine.Status)
+	if node.engineCPUs, err = node.enginePins(); err != nil {
+		log.Warn("the engine is not confined to CPUs of its own", "error", err)
+	}
+	joined.engine.RunOn(node.engineCPUs)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failed := make(chan error, 2)
@@ -51,13 +56,13 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		}
 		return err
 	}
-	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), joined.engine.Do, log)
+	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), node.doer(joined.engine), log)
 	if err != nil {
 		return err
 	}
 	api := &httpapi.API{
 		NodeID: chosen.data.NodeID, Agent: agent.AgentStatus{Version: version, StartedAt: started}, Engine: joined.engine,
-		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Log: log,
+		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Machine: node, Log: log,
 	}
 	security, err := joined.identity.ServerConfig()
 	if err != nil {

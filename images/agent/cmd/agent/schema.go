@@ -10,6 +10,7 @@ import (
 	"ringmaster/agent/cassandra"
 	"ringmaster/agent/enrol"
 	"ringmaster/agent/identity"
+	"ringmaster/agent/iomeasure"
 )
 
 // apiSchema describes every type of the API, by name. Fields without omitempty are required.
@@ -24,6 +25,7 @@ func apiSchema() map[string]any {
 		cassandra.DataDescription{}, cassandra.CanaryReading{}, cassandra.Inspection{},
 		cassandra.Roles{}, cassandra.RoleChange{}, cassandra.GrantParameters{}, cassandra.AllowlistParameters{},
 		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, cassandra.AppliedSettings{}, cassandra.TLSReloaded{},
+		agent.TuningReport{}, agent.MeasureIOParameters{}, iomeasure.MeasuredIO{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -39,6 +41,11 @@ var closed = map[reflect.Type][]any{
 	reflect.TypeFor[agent.JobKind]():     words(agent.JobKinds()...),
 	reflect.TypeFor[agent.JobState]():    words(agent.Running, agent.Succeeded, agent.Failed),
 	reflect.TypeFor[agent.EngineState](): words(agent.EngineAbsent, agent.EngineStopped, agent.EngineStarting, agent.EngineRunning, agent.EngineFailed),
+
+	reflect.TypeFor[agent.CheckStatus](): words(agent.Pass, agent.Fail, agent.NotApplicable),
+	reflect.TypeFor[agent.Environment](): words(agent.OwnMachine, agent.Container, agent.SharedMachine),
+	reflect.TypeFor[agent.StepState]():   words(agent.StepSucceeded, agent.StepFailed, agent.StepPending),
+	reflect.TypeFor[iomeasure.Verdict](): words(iomeasure.Stable, iomeasure.Usable, iomeasure.Noisy),
 }
 
 func words[T any](values ...T) []any {
