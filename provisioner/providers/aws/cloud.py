@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -31,6 +31,7 @@ class Service:
 
     name: str
     client: Any
+    _paginators: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self._translating(operation, getattr(self.client, operation), parameters)
@@ -42,7 +43,9 @@ class Service:
         def listing(**given: Any) -> list[dict[str, Any]]:
             if not self.client.can_paginate(operation):
                 return list(getattr(self.client, operation)(**given)[key])
-            return [one for page in self.client.get_paginator(operation).paginate(**given) for one in page[key]]
+            if operation not in self._paginators:
+                self._paginators[operation] = self.client.get_paginator(operation)
+            return [one for page in self._paginators[operation].paginate(**given) for one in page[key]]
 
         found: list[dict[str, Any]] = self._translating(operation, listing, parameters)
         return found

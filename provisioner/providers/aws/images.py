@@ -38,6 +38,12 @@ class Images:
         for ami in sorted(found, key=lambda ami: (ami["State"] == "available", ami["CreationDate"], ami["ImageId"])):
             newest[ami["Architecture"]] = ami["ImageId"]
             states[ami["Architecture"]] = ami["State"]
+        with self._lock:
+            self._known |= {
+                (region, ami["ImageId"]): Ami(ami["ImageId"], ami["RootDeviceName"])
+                for ami in found
+                if "RootDeviceName" in ami
+            }
         ready = sorted(arch for arch, state in states.items() if state == "available")
         if not newest or (not ready and "pending" not in states.values()):
             words = ", ".join(f"{key}={value}" for key, value in wanted.items())

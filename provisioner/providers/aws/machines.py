@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from provisioner.providers.aws import tags
@@ -194,6 +194,7 @@ class Machines:
                 number = _next_number(present)
                 continue
             if _state(instance) != _TERMINATED:
+                self._show(spec.region, spec.name, instance)
                 return instance
             number += 1
         raise ProviderError(f"Machine {spec.name} was made and ended {_PATIENCE_LAUNCHES} times in a day.")
@@ -252,6 +253,13 @@ class Machines:
         with self._lock:
             self._listings[region] = taken
         return taken
+
+    def _show(self, region: str, name: str, instance: Instance) -> None:
+        """Add what was just launched to the listing at hand, so that nobody who asks for it launches it again."""
+        with self._lock:
+            known = self._listings.get(region)
+            if known is not None:
+                self._listings[region] = replace(known, by_name={**known.by_name, name: [instance]})
 
     def _forget_listing(self, region: str) -> None:
         with self._lock:

@@ -51,11 +51,11 @@ class Networks:
         if given is None:
             vpc, anchor = self._own_vpc(ec2, spec)
             fresh = anchor is None
-            group = self._group(ec2, spec, vpc["VpcId"], fresh=fresh)
+            group, _ = self._group(ec2, spec, vpc["VpcId"], fresh=fresh)
         else:
             vpc = self._given_vpc(ec2, given)
-            group = self._group(ec2, spec, given, fresh=False)
-            anchor, fresh = group, False
+            group, was_there = self._group(ec2, spec, given, fresh=False)
+            anchor, fresh = (group if was_there else None), False
         if anchor is not None and tags.tags_of(anchor).get(tags.ZONES) not in (None, " ".join(spec.zones)):
             raise InvalidRequest(f"Network {spec.name} exists with other zones: {tags.tags_of(anchor)[tags.ZONES]}.")
         subnets = self._subnets(ec2, spec, vpc, own=given is None, fresh=fresh)
@@ -222,8 +222,8 @@ class Networks:
             raise InvalidRequest(f"There is no VPC {vpc}, which the settings name.")
         return found[0]
 
-    def _group(self, ec2: Service, spec: NetworkSpec, vpc: str, *, fresh: bool) -> dict[str, Any]:
-        """The security group with its rules: everything within it, agents from the control plane."""
+    def _group(self, ec2: Service, spec: NetworkSpec, vpc: str, *, fresh: bool) -> tuple[dict[str, Any], bool]:
+        """The security group with its rules: everything within it, agents from the control plane. Was it there?"""
         found = [] if fresh else ec2.all("describe_security_groups", "SecurityGroups", Filters=self._ours(spec.name))
         here = [group for group in found if group["VpcId"] == vpc]
         group: dict[str, Any] = (
@@ -240,7 +240,7 @@ class Networks:
         missing = self._missing_rules(group)
         if missing:
             _already_done(ec2, "authorize_security_group_ingress", GroupId=group["GroupId"], IpPermissions=missing)
-        return group
+        return group, bool(here)
 
     def _missing_rules(self, group: Mapping[str, Any]) -> list[dict[str, Any]]:
         within = [

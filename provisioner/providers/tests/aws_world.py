@@ -4,15 +4,24 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import boto3
 
 from provisioner.providers.aws.provider import AwsProvider
+from provisioner.providers.aws_emulator.emulator import Emulator
 from provisioner.providers.base import MachineSpec, NetworkSpec, ProviderError
 
 REGION = "us-east-1"
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 VERSION = "5.0.5"
 NETWORK = NetworkSpec(name="rm-clu-1", region=REGION, zones=ZONES, tags={"ringmaster-cluster": "clu_1"})
+
+
+def plain(cloud: Emulator) -> Any:
+    """EC2 as anybody else sees it."""
+    return boto3.client("ec2", REGION, endpoint_url=cloud.url)
+
 
 Answer = TypeVar("Answer")
 

@@ -24,6 +24,8 @@ from provisioner.providers.base import (
     RateLimited,
 )
 from provisioner.providers.conformance import eventually
+from provisioner.providers.registry import ProviderSettings
+from provisioner.providers.registry import provider as registered
 from provisioner.providers.tests.aws_world import NETWORK, REGION, VERSION, Patient, spec
 
 
@@ -306,3 +308,11 @@ def test_it_runs_a_program_at_a_loopback_address_with_the_machines_user_data(mon
         provider.stop_machine(region=REGION, name=made.name)
         provider.delete_machine(region=REGION, name=made.name)
         assert program.ended[:2] == ["killed", "stopped"]
+
+
+def test_it_is_offered_where_its_settings_are_given_and_kept_for_all_calls(aws_settings: AwsSettings) -> None:
+    offered = ProviderSettings(aws=aws_settings)
+    assert registered("aws", offered) is registered("aws", offered)
+    assert registered("aws", offered).list_machines(region=REGION) == []
+    with pytest.raises(InvalidRequest, match="no provider 'aws'"):
+        registered("aws", ProviderSettings())
