@@ -84,6 +84,29 @@ class Env(BaseSettings):
         default=[], description="CIDR blocks that our calls to agents come from, comma separated"
     )
     ringmaster_gcp_machine_service_account: str = Field(default="", description="Of the machines; empty: none")
+    ringmaster_aws_regions: Annotated[list[str], NoDecode] = Field(
+        default=[], description="Regions of AWS to use, comma separated; empty: AWS is not offered; see docs/aws.md"
+    )
+    ringmaster_aws_installation: str = Field(
+        default="ringmaster", description="Tells our machines from those of another control plane in the same account"
+    )
+    ringmaster_aws_endpoint: str = Field(default="", description="An emulator of AWS's API; empty: AWS")
+    ringmaster_aws_role: str = Field(default="", description="ARN of a role to take on; empty: our own")
+    ringmaster_aws_external_id: str = Field(default="", description="What that role asks for; empty: nothing")
+    ringmaster_aws_vpcs: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="VPCs that are given, as region=vpc, comma separated; elsewhere each network has its own",
+    )
+    ringmaster_aws_public_addresses: bool = Field(default=False, description="Reach agents at public addresses")
+    ringmaster_aws_agents_from: Annotated[list[str], NoDecode] = Field(
+        default=[], description="CIDR blocks that our calls to agents come from, comma separated"
+    )
+    ringmaster_aws_instance_profile: str = Field(
+        default="ringmaster-node", description="Of the machines; none: they have none"
+    )
+    ringmaster_aws_placement: Annotated[str, Field(pattern=r"^(spread|partition)$")] = Field(
+        default="spread", description="How machines of a rack are kept apart; spread takes 7 per rack"
+    )
     ringmaster_console_dir: Path | None = Field(default=None, description="The built console; unset: API only")
     ringmaster_test_catalog: bool = Field(default=False, description="Offer the provider that only pretends")
     ringmaster_test_fleet: Path | None = Field(
@@ -105,7 +128,14 @@ class Env(BaseSettings):
     )
     debug: bool = False
 
-    @field_validator("ringmaster_allowed_hosts", "ringmaster_gcp_agents_from", mode="before")
+    @field_validator(
+        "ringmaster_allowed_hosts",
+        "ringmaster_gcp_agents_from",
+        "ringmaster_aws_regions",
+        "ringmaster_aws_vpcs",
+        "ringmaster_aws_agents_from",
+        mode="before",
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -126,6 +156,16 @@ class Env(BaseSettings):
     @property
     def is_https(self) -> bool:
         return self.ringmaster_public_url.startswith("https://")
+
+    @property
+    def clouds(self) -> dict[str, list[str] | None]:
+        """The clouds that this installation offers, with the regions it uses of each; None: all."""
+        offered: dict[str, list[str] | None] = {}
+        if self.ringmaster_aws_regions:
+            offered["aws"] = self.ringmaster_aws_regions
+        if self.ringmaster_gcp_project:
+            offered["gcp"] = None
+        return offered
 
     @property
     def broker_url(self) -> str:

@@ -15,6 +15,7 @@ from provisioner.fleet.client import Fleet
 from provisioner.operations.served_certificate import served_certificate
 from provisioner.operations.surroundings import Surroundings
 from provisioner.providers import registry as providers
+from provisioner.providers.aws.settings import AwsSettings, Placement
 from provisioner.providers.base import Provider
 from provisioner.providers.gcp.settings import GcpSettings
 from provisioner.providers.local.provider import LocalSettings
@@ -57,7 +58,7 @@ def real_surroundings() -> Surroundings:
 
 def _provider_settings() -> providers.ProviderSettings:
     """A provider is offered where the environment says what it needs."""
-    return providers.ProviderSettings(local=_local(settings.ENV), gcp=_gcp(settings.ENV))
+    return providers.ProviderSettings(local=_local(settings.ENV), gcp=_gcp(settings.ENV), aws=_aws(settings.ENV))
 
 
 def _local(env: Env) -> LocalSettings | None:
@@ -78,4 +79,23 @@ def _gcp(env: Env) -> GcpSettings | None:
         public_addresses=env.ringmaster_gcp_public_addresses,
         agents_from=tuple(env.ringmaster_gcp_agents_from),
         machine_service_account=env.ringmaster_gcp_machine_service_account,
+    )
+
+
+def _aws(env: Env) -> AwsSettings | None:
+    if not env.ringmaster_aws_regions:
+        return None
+    given = (entry.partition("=") for entry in env.ringmaster_aws_vpcs)
+    profile = env.ringmaster_aws_instance_profile
+    return AwsSettings(
+        installation=env.ringmaster_aws_installation,
+        regions=tuple(env.ringmaster_aws_regions),
+        endpoint_url=env.ringmaster_aws_endpoint or None,
+        role_arn=env.ringmaster_aws_role or None,
+        external_id=env.ringmaster_aws_external_id or None,
+        vpcs=tuple((region, vpc) for region, _, vpc in given),
+        public_addresses=env.ringmaster_aws_public_addresses,
+        control_plane_cidrs=tuple(env.ringmaster_aws_agents_from),
+        instance_profile=None if profile == "none" else profile,
+        placement=Placement(env.ringmaster_aws_placement),
     )
