@@ -29,6 +29,8 @@ type Instance struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 	Zone string `json:"zone"`
+	// Address is the machine's own in its network.
+	Address string `json:"address"`
 }
 
 // Service is where to ask.
@@ -58,6 +60,7 @@ func Detect(root string) string {
 }
 
 const (
+	usual        = "http://169.254.169.254"
 	longestPause = 2 * time.Second
 	longestTry   = 3 * time.Second
 	mostBytes    = 64 << 10
@@ -70,35 +73,68 @@ func (s Service) Read(ctx context.Context, provider string) (Instance, error) {
 	if ask == nil {
 		return Instance{}, nil
 	}
+	var found Instance
+	err := s.repeat(ctx, provider, func(ctx context.Context) (err error) {
+		found, err = ask(ctx)
+		return err
+	})
+	return found, err
+}
+
+func (s Service) repeat(ctx context.Context, provider string, ask func(context.Context) error) error {
 	pause := s.Pause
 	if pause == 0 {
 		pause = 100 * time.Millisecond
 	}
 	for {
-		found, err := ask(ctx)
+		err := ask(ctx)
 		var refused *agent.Error
 		if err == nil || errors.As(err, &refused) {
-			return found, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return Instance{}, agent.Errorf("metadata-unreachable", "The metadata service of %s does not answer: %v", provider, err)
+			return agent.Errorf("metadata-unreachable", "The metadata service of %s does not answer: %v", provider, err)
 		case <-time.After(pause):
 			pause = min(2*pause, longestPause)
 		}
 	}
 }
 
+// UserData is what the machine was told when it was made, asked for until it is answered or ctx ends. Error codes: as those of Read, and
+// no-provider where no service is known.
+func (s Service) UserData(ctx context.Context, provider string) (string, error) {
+	var text string
+	ask := map[string]func(context.Context) error{
+		AWS: func(ctx context.Context) error {
+			token, err := s.token(ctx)
+			if err != nil {
+				return err
+			}
+			text, _, err = call(ctx, http.MethodGet, s.base()+"/latest/user-data", map[string]string{"X-aws-ec2-metadata-token": token})
+			return err
+		},
+		GCP: func(ctx context.Context) (err error) {
+			text, err = s.google(ctx, "attributes/user-data")
+			return err
+		},
+	}[provider]
+	if ask == nil {
+		return "", agent.Errorf("no-provider", "There is no metadata service that could tell what this machine is for.")
+	}
+	return text, s.repeat(ctx, provider, ask)
+}
+
 // aws uses the second version of the service, which wants a token: nothing that only forwards GET requests can ask it.
 func (s Service) aws(ctx context.Context) (Instance, error) {
-	base := s.base("http://169.254.169.254")
-	token, _, err := call(ctx, http.MethodPut, base+"/latest/api/token", map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "300"})
+	base := s.base()
+	token, err := s.token(ctx)
 	if err != nil {
 		return Instance{}, err
 	}
 	var found Instance
 	for name, into := range map[string]*string{
-		"instance-id": &found.ID, "instance-type": &found.Type, "placement/availability-zone": &found.Zone,
+		"instance-id": &found.ID, "instance-type": &found.Type, "placement/availability-zone": &found.Zone, "local-ipv4": &found.Address,
 	} {
 		if *into, _, err = call(ctx, http.MethodGet, base+"/latest/meta-data/"+name, map[string]string{"X-aws-ec2-metadata-token": token}); err != nil {
 			return Instance{}, err
@@ -107,23 +143,37 @@ func (s Service) aws(ctx context.Context) (Instance, error) {
 	return found, nil
 }
 
+func (s Service) token(ctx context.Context) (string, error) {
+	token, _, err := call(ctx, http.MethodPut, s.base()+"/latest/api/token", map[string]string{"X-aws-ec2-metadata-token-ttl-seconds": "300"})
+	return token, err
+}
+
 func (s Service) gcp(ctx context.Context) (Instance, error) {
-	base := s.base("http://169.254.169.254")
 	var found Instance
-	for name, into := range map[string]*string{"id": &found.ID, "machine-type": &found.Type, "zone": &found.Zone} {
-		text, header, err := call(ctx, http.MethodGet, base+"/computeMetadata/v1/instance/"+name, map[string]string{"Metadata-Flavor": "Google"})
+	for name, into := range map[string]*string{"id": &found.ID, "machine-type": &found.Type, "zone": &found.Zone, "network-interfaces/0/ip": &found.Address} {
+		text, err := s.google(ctx, name)
 		if err != nil {
 			return Instance{}, err
-		}
-		if header.Get("Metadata-Flavor") != "Google" {
-			return Instance{}, agent.Errorf("metadata-refused", "What answers at %s is not Google's metadata service.", base)
 		}
 		*into = path.Base(text) // projects/123/zones/us-central1-a
 	}
 	return found, nil
 }
 
-func (s Service) base(usual string) string {
+// google asks with the header that shows that nobody was tricked into asking, and looks for the same in the answer.
+func (s Service) google(ctx context.Context, name string) (string, error) {
+	base := s.base()
+	text, header, err := call(ctx, http.MethodGet, base+"/computeMetadata/v1/instance/"+name, map[string]string{"Metadata-Flavor": "Google"})
+	if err != nil {
+		return "", err
+	}
+	if header.Get("Metadata-Flavor") != "Google" {
+		return "", agent.Errorf("metadata-refused", "What answers at %s is not Google's metadata service.", base)
+	}
+	return text, nil
+}
+
+func (s Service) base() string {
 	if s.Address != "" {
 		return strings.TrimSuffix(s.Address, "/")
 	}

@@ -18,7 +18,9 @@ import (
 // aws is a service that wants the token, as the second version does.
 func aws(response http.ResponseWriter, request *http.Request) {
 	values := map[string]string{
+		"/latest/user-data":             `{"node_id": "n1"}`,
 		"/latest/meta-data/instance-id": "i-0abc", "/latest/meta-data/instance-type": "i3.8xlarge", "/latest/meta-data/placement/availability-zone": "us-east-1a",
+		"/latest/meta-data/local-ipv4": "10.0.0.5",
 	}
 	switch {
 	case request.Method == http.MethodPut && request.URL.Path == "/latest/api/token" && request.Header.Get("X-aws-ec2-metadata-token-ttl-seconds") != "":
@@ -38,8 +40,9 @@ func gcp(response http.ResponseWriter, request *http.Request) {
 		return
 	}
 	values := map[string]string{
-		"/computeMetadata/v1/instance/id": "42", "/computeMetadata/v1/instance/machine-type": "projects/7/machineTypes/n2-highmem-16",
-		"/computeMetadata/v1/instance/zone": "projects/7/zones/us-central1-b",
+		"/computeMetadata/v1/instance/attributes/user-data": `{"node_id": "n1"}`,
+		"/computeMetadata/v1/instance/id":                   "42", "/computeMetadata/v1/instance/machine-type": "projects/7/machineTypes/n2-highmem-16",
+		"/computeMetadata/v1/instance/zone": "projects/7/zones/us-central1-b", "/computeMetadata/v1/instance/network-interfaces/0/ip": "10.0.0.6",
 	}
 	response.Header().Set("Metadata-Flavor", "Google")
 	fmt.Fprint(response, values[request.URL.Path])
@@ -58,14 +61,25 @@ func refusedWith(err error, code string) bool {
 }
 
 func TestBothServicesTellWhatTheMachineIs(t *testing.T) {
-	if found, err := served(t, aws).Read(t.Context(), AWS); err != nil || found != (Instance{"i-0abc", "i3.8xlarge", "us-east-1a"}) {
+	if found, err := served(t, aws).Read(t.Context(), AWS); err != nil || found != (Instance{"i-0abc", "i3.8xlarge", "us-east-1a", "10.0.0.5"}) {
 		t.Error(found, err)
 	}
-	if found, err := served(t, gcp).Read(t.Context(), GCP); err != nil || found != (Instance{"42", "n2-highmem-16", "us-central1-b"}) {
+	if found, err := served(t, gcp).Read(t.Context(), GCP); err != nil || found != (Instance{"42", "n2-highmem-16", "us-central1-b", "10.0.0.6"}) {
 		t.Error(found, err)
 	}
 	if found, err := (Service{}).Read(t.Context(), "local"); err != nil || found != (Instance{}) {
 		t.Error(found, err)
+	}
+}
+
+func TestBothServicesTellWhatTheMachineIsFor(t *testing.T) {
+	for provider, service := range map[string]http.HandlerFunc{AWS: aws, GCP: gcp} {
+		if text, err := served(t, service).UserData(t.Context(), provider); err != nil || text != `{"node_id": "n1"}` {
+			t.Error(provider, text, err)
+		}
+	}
+	if text, err := (Service{}).UserData(t.Context(), ""); !refusedWith(err, "no-provider") {
+		t.Error(text, err)
 	}
 }
 

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -52,10 +56,15 @@ func machineCommand(ctx context.Context, name string, arguments []string, out, p
 	if m.stateDir, err = filepath.Abs(m.stateDir); err != nil {
 		return err
 	}
+	m.service = metadata.Service{Address: metadataURL}
+	if name == "firstboot" {
+		if err := m.fetchUserData(ctx, userData); err != nil {
+			return fmt.Errorf("user data: %w", err)
+		}
+	}
 	if err := statefile.ReadJSON(userData, &m.data); err != nil {
 		return fmt.Errorf("user data: %w", err)
 	}
-	m.service = metadata.Service{Address: metadataURL}
 	m.engine = m.engineFromFiles
 	result, err := m.do(ctx, name, measuring)
 	if text, ok := result.(fmt.Stringer); ok && asText && err == nil {
@@ -76,6 +85,39 @@ func machineCommand(ctx context.Context, name string, arguments []string, out, p
 		return errTold
 	}
 	return nil
+}
+
+// fetchUserData asks the metadata service for the user data where no file has them yet. They hold a token: the file is the owner's only.
+func (m *machine) fetchUserData(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	provider := metadata.Detect(m.root)
+	text, err := m.service.UserData(within, provider)
+	if err != nil {
+		return err
+	}
+	var told agent.UserData
+	if err := json.Unmarshal([]byte(text), &told); err != nil || told.NodeID == "" {
+		return fmt.Errorf("the metadata service has none that are a node's: %v", err)
+	}
+	if told.Address == "" {
+		// The control plane cannot know it before the machine is there.
+		instance, err := m.service.Read(within, provider)
+		if err != nil {
+			return err
+		}
+		told.Address = instance.Address
+	}
+	if told.Listen == "" {
+		told.Listen = net.JoinHostPort(told.Address, "7443")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return statefile.WriteJSON(path, told)
 }
 
 // do returns what is to be printed. A first boot that failed is printed like one that succeeded: its report tells the error.

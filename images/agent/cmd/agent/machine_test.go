@@ -80,7 +80,7 @@ func recordedFirstBoot(t *testing.T, spec agent.MachineSpec) (*recordedMachine, 
 	cloud := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		fmt.Fprint(response, map[string]string{
 			"/latest/api/token": "t", "/latest/meta-data/instance-id": "i-1", "/latest/meta-data/instance-type": "i4i.xlarge",
-			"/latest/meta-data/placement/availability-zone": "us-east-1a",
+			"/latest/meta-data/placement/availability-zone": "us-east-1a", "/latest/meta-data/local-ipv4": "10.0.0.5", "/latest/user-data": `{"node_id": "n1", "cluster_id": "c1"}`,
 		}[request.URL.Path])
 	}))
 	t.Cleanup(cloud.Close)
@@ -262,5 +262,25 @@ func TestCommandsAboutTheMachinePrintJSON(t *testing.T) {
 	refused, err := call("firstboot")
 	if !errors.Is(err, errTold) || refused["error"].(map[string]any)["code"] != "shared-machine" {
 		t.Errorf("%v %v", refused, err)
+	}
+}
+
+func TestAMachineWithoutUserDataAsksForThem(t *testing.T) {
+	r, m := recordedFirstBoot(t, agent.MachineSpec{})
+	file := filepath.Join(t.TempDir(), "etc/user-data.json")
+	err := command(t.Context(), []string{
+		"firstboot", "--root", r.root, "--state-dir", m.stateDir, "--user-data", file, "--metadata", m.service.Address,
+	}, io.Discard, io.Discard)
+	// They name no machine, so nothing more is done.
+	if !errors.Is(err, errTold) {
+		t.Error(err)
+	}
+	written, err := os.Stat(file)
+	if err != nil || written.Mode().Perm() != 0o600 {
+		t.Error(written, err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(content), `"listen": "10.0.0.5:7443"`) {
+		t.Errorf("%s %v", content, err)
 	}
 }
