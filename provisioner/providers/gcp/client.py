@@ -5,6 +5,7 @@ No call waits for what it starts, and none is tried again here: operations do th
 
 import datetime
 import os
+import time
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud import compute_v1
 
-from provisioner.providers.base import InvalidRequest, NotFound, ProviderError
+from provisioner.providers.base import InvalidRequest, Network, NotFound, ProviderError
 from provisioner.providers.gcp.errors import of_operation, translating
 from provisioner.providers.gcp.names import request_id
 from provisioner.providers.gcp.settings import GcpSettings
@@ -28,6 +29,7 @@ _SECONDS = 20.0
 """How long a call may take. Calls of the API are answered in well under a second; none waits for its effect."""
 
 _ATTEMPTS = 50
+_MOMENT_SECONDS = 5.0
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _RESOURCE_MANAGER = "https://cloudresourcemanager.googleapis.com"
 _LINKS = "https://www.googleapis.com/compute/v1/"
@@ -38,7 +40,10 @@ class Compute:
 
     def __init__(self, settings: GcpSettings) -> None:
         self.settings = settings
+        self.known_networks: dict[str, Network] = {}
+        self.machines_asked_for: set[str] = set()
         self._zones: dict[str, tuple[str, ...]] = {}
+        self._absent: dict[tuple[str, str], float] = {}
 
     @cached_property
     def instances(self) -> compute_v1.InstancesClient:
@@ -104,6 +109,16 @@ class Compute:
             return self.ask(self.regions.get, compute_v1.GetRegionRequest(project=self.project, region=region))
         except (NotFound, InvalidRequest) as error:
             raise InvalidRequest(f"Unknown region {region!r}.") from error
+
+    def note_absent(self, region: str, machine: str) -> None:
+        self._absent[region, machine] = time.monotonic()
+
+    def was_absent(self, region: str, machine: str) -> bool:
+        """Whether a look a moment ago found no machine of this name: who makes it then need not look again. Asks once.
+
+        Should somebody have made it meanwhile, GCP refuses a second one of the name.
+        """
+        return time.monotonic() - self._absent.pop((region, machine), float("-inf")) < _MOMENT_SECONDS
 
     def ask(self, call: Callable[..., Answer], request: object) -> Answer:
         with translating():
@@ -188,8 +203,8 @@ def last(link: str) -> str:
     return link.rpartition("/")[2]
 
 
-def _age_seconds(time: str) -> float:
+def _age_seconds(moment: str) -> float:
     """Since a time as GCP writes it (RFC 3339); a time that is not there yet is now."""
-    if not time:
+    if not moment:
         return 0.0
-    return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(time)).total_seconds()
+    return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(moment)).total_seconds()

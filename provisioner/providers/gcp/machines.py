@@ -42,7 +42,9 @@ def ensure(compute: Compute, spec: MachineSpec) -> Machine:
     zones = compute.zones(spec.region)
     if spec.zone not in zones:
         raise InvalidRequest(f"Unknown zone {spec.zone!r} in {spec.region}: there are {', '.join(zones)}.")
-    instance = _find(compute, spec.region, spec.name) or _make(compute, spec, kind)
+    absent = compute.was_absent(spec.region, spec.name)
+    instance = None if absent else _find(compute, spec.region, spec.name)
+    instance = instance or _make(compute, spec, kind)
     if _metadata(instance).get(_SPEC_HASH) != spec_hash(spec):
         raise InvalidRequest(
             f"Machine {spec.name} exists and was made from another spec.",
@@ -56,7 +58,10 @@ def ensure(compute: Compute, spec: MachineSpec) -> Machine:
 
 def find(compute: Compute, region: str, name: str) -> Machine | None:
     instance = _find(compute, region, name)
-    return None if instance is None else _machine(compute, instance)
+    if instance is None:
+        compute.note_absent(region, name)
+        return None
+    return _machine(compute, instance)
 
 
 def list_all(compute: Compute, region: str) -> list[Machine]:
@@ -150,10 +155,12 @@ def _listed(compute: Compute, region: str, wanted: str) -> list[compute_v1.Insta
 
 
 def _make(compute: Compute, spec: MachineSpec, kind: MachineType) -> compute_v1.Instance:
-    network = networks.find(compute, spec.network)
+    network = networks.known(compute, spec.network)
     if network is None or spec.zone not in network.zones:
         raise InvalidRequest(f"There is no network {spec.network} in zone {spec.zone}; it must be made first.")
-    before = _last_operation(compute, spec)
+    # Who asks for the first time learns of an earlier failure from the request id, which brings back its operation.
+    before = _last_operation(compute, spec) if spec.name in compute.machines_asked_for else None
+    compute.machines_asked_for.add(spec.name)
     if before is not None and before.operation_type == "insert":
         failure = of_operation(before)
         if failure is not None and compute.is_recent(before):

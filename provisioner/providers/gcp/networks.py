@@ -45,6 +45,14 @@ def find(compute: Compute, name: str) -> Network | None:
     return None if found is None else described(compute, found)
 
 
+def known(compute: Compute, name: str) -> Network | None:
+    """As `find`, but asked for once: what we know of a network never changes. It may have gone since."""
+    network = compute.known_networks.get(name) or find(compute, name)
+    if network is not None:
+        compute.known_networks[name] = network
+    return network
+
+
 def list_all(compute: Compute, region: str) -> list[Network]:
     compute.zones(region)
     found = compute.ask_all(compute.networks.list, compute_v1.ListNetworksRequest(project=compute.project))
@@ -55,6 +63,7 @@ def list_all(compute: Compute, region: str) -> list[Network]:
 def delete(compute: Compute, region: str, name: str) -> bool:
     """The subnet first: GCP refuses that while a machine uses it, and then nothing has been lost."""
     compute.zones(region)
+    compute.known_networks.pop(name, None)
     network = look(compute, name)
     if network is None:
         return True

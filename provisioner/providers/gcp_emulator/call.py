@@ -9,9 +9,9 @@ from google.cloud import compute_v1
 
 from provisioner.providers.gcp_emulator.errors import invalid
 from provisioner.providers.gcp_emulator.faults import Fault
-from provisioner.providers.gcp_emulator.filters import matches
+from provisioner.providers.gcp_emulator.filters import conditions, matches
 from provisioner.providers.gcp_emulator.geography import REGIONS, ZONES
-from provisioner.providers.gcp_emulator.world import World, document
+from provisioner.providers.gcp_emulator.world import World
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -67,9 +67,8 @@ class Call:
 
     def page(self, items: Iterable[Any]) -> tuple[list[Any], str | None]:
         """Those that the filter lets through, a page of them, and the next page's token; None: it was the last."""
-        wanted = self.query.get("filter", "")
-        matches(wanted, {})
-        found = [item for item in items if matches(wanted, document(item))]
+        wanted = conditions(self.query.get("filter", ""))
+        found = [item for item in items if matches(wanted, item)]
         size = min(int(self.query.get("maxResults", self.world.page_size)), self.world.page_size)
         first = int(self.query.get("pageToken") or 0)
         following = str(first + size) if first + size < len(found) else None

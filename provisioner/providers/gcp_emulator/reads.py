@@ -45,6 +45,14 @@ def list_images(call: Call) -> compute_v1.ImageList:
     return compute_v1.ImageList(items=items, next_page_token=following)
 
 
+def get_operation(call: Call) -> compute_v1.Operation:
+    """Only plain scripts ask for single ones; our provider looks at resources."""
+    path = f"{call.scope}/operations/{call.parts['operation']}"
+    if path not in call.world.operations:
+        raise not_found(path)
+    return call.world.operations[path]
+
+
 def list_zone_operations(call: Call) -> compute_v1.OperationList:
     call.world.require("compute.zoneOperations.list")
     here = f"{call.scope}/operations/"

@@ -198,11 +198,26 @@ def test_it_keeps_local_ssds_over_a_stop_unless_told_otherwise(
 
 def test_it_finds_out_from_the_operation_that_a_zone_is_full(cloud: Cloud, provider: GcpProvider) -> None:
     cloud.exhausted_zones.add(ZONES[0])
-    with pytest.raises((NotReady, OutOfCapacity)):
+    with pytest.raises(NotReady):
         provider.ensure_machine(spec())
     with pytest.raises(OutOfCapacity, match="ZONE_RESOURCE_POOL_EXHAUSTED"):
         provider.ensure_machine(spec(user_data='{"token": "another"}'))
     assert provider.find_machine(region=REGION, name="rm-one") is None
+
+
+def test_another_worker_finds_out_that_a_zone_is_full(
+    cloud: Cloud, provider: GcpProvider, settings: GcpSettings
+) -> None:
+    cloud.exhausted_zones.add(ZONES[0])
+    with pytest.raises(NotReady):
+        provider.ensure_machine(spec())
+    elsewhere = GcpProvider(replace(settings, boot_disk_gb=31))
+    with pytest.raises(OutOfCapacity):
+        elsewhere.ensure_machine(spec(user_data='{"token": "another"}'))
+    assert [effect.effect for effect in cloud.history if effect.path.endswith("instances/rm-one")] == [
+        "made",
+        "deleted",
+    ]
 
 
 def test_it_asks_again_when_a_failure_is_old(cloud: Cloud, settings: GcpSettings) -> None:

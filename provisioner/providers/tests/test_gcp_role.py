@@ -35,6 +35,8 @@ def permissions_of_a_cluster_s_life() -> set[str]:
         for sources in (["192.0.2.0/24"], ["198.51.100.0/24"], []):
             plain.allow_clients(region=REGION, network=NETWORK.name, sources=sources)
         plain.ensure_machine(spec())
+        assert plain.delete_machine(**place)
+        plain.ensure_machine(spec())
         provider.ensure_machine(spec("rm-two"))
         plain.stop_machine(**place)
         plain.start_machine(**place)
