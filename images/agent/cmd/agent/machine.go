@@ -35,8 +35,8 @@ const (
 	imageFile      = "/etc/ringmaster/image.json"
 )
 
-// machine joins what is about the machine rather than about its engine.
-type machine struct {
+// nodeMachine joins what is about the machine rather than about its engine.
+type nodeMachine struct {
 	// root is where sysfs, procfs and configuration files are: "/" but in tests.
 	root string
 	// stateDir is the agent's; what is about the machine is in its folder machine.
@@ -51,18 +51,18 @@ type machine struct {
 	measuring  atomic.Bool
 }
 
-func newMachine(stateDir string, data agent.UserData, engine func(context.Context) agent.EngineStatus) *machine {
-	return &machine{root: "/", stateDir: stateDir, presets: defaultPresets, runner: disks.Programs{}, data: data, engine: engine}
+func newMachine(stateDir string, data agent.UserData, engine func(context.Context) agent.EngineStatus) *nodeMachine {
+	return &nodeMachine{root: "/", stateDir: stateDir, presets: defaultPresets, runner: disks.Programs{}, data: data, engine: engine}
 }
 
-func (m *machine) state() string { return filepath.Join(m.stateDir, "machine") }
+func (m *nodeMachine) state() string { return filepath.Join(m.stateDir, "machine") }
 
-func (m *machine) host() tuning.Host {
+func (m *nodeMachine) host() tuning.Host {
 	return tuning.Host{Root: m.root, State: m.state(), Runner: m.runner}
 }
 
 // own is the spec of a machine that is the node's alone. Error code: shared-machine.
-func (m *machine) own() (agent.MachineSpec, error) {
+func (m *nodeMachine) own() (agent.MachineSpec, error) {
 	if m.data.Machine == nil {
 		return agent.MachineSpec{}, agent.Errorf("shared-machine", "The user data say nothing of a machine: the computer is not the node's alone and is left as it is.")
 	}
@@ -70,7 +70,7 @@ func (m *machine) own() (agent.MachineSpec, error) {
 }
 
 // facts are what sysfs, procfs and the metadata service tell.
-func (m *machine) facts(ctx context.Context) (tuning.Facts, error) {
+func (m *nodeMachine) facts(ctx context.Context) (tuning.Facts, error) {
 	facts, err := tuning.Collect(m.root)
 	if err != nil {
 		return tuning.Facts{}, err
@@ -100,14 +100,14 @@ func (m *machine) facts(ctx context.Context) (tuning.Facts, error) {
 	return facts, nil
 }
 
-func (m *machine) keep(path string, value any) error {
+func (m *nodeMachine) keep(path string, value any) error {
 	if err := os.MkdirAll(m.state(), 0o700); err != nil {
 		return err
 	}
 	return statefile.WriteJSON(path, value)
 }
 
-func (m *machine) disks(spec agent.MachineSpec) disks.Machine {
+func (m *nodeMachine) disks(spec agent.MachineSpec) disks.Machine {
 	models := spec.DiskModels
 	if len(models) == 0 {
 		models = disks.LocalModels()
@@ -117,7 +117,7 @@ func (m *machine) disks(spec agent.MachineSpec) disks.Machine {
 	}
 }
 
-func (m *machine) wanted(spec agent.MachineSpec) disks.Wanted {
+func (m *nodeMachine) wanted(spec agent.MachineSpec) disks.Wanted {
 	return disks.Wanted{
 		Identity:   disks.Identity{Cluster: m.data.ClusterID, Node: m.data.NodeID, Generation: spec.Generation},
 		Membership: disks.Membership(spec.Membership),
@@ -125,7 +125,7 @@ func (m *machine) wanted(spec agent.MachineSpec) disks.Wanted {
 }
 
 // plan is what tuning would do. Error codes: shared-machine, presets-unreadable and those of tuning.Make.
-func (m *machine) plan(facts tuning.Facts, uuid string) (tuning.Plan, error) {
+func (m *nodeMachine) plan(facts tuning.Facts, uuid string) (tuning.Plan, error) {
 	spec, err := m.own()
 	if err != nil {
 		return tuning.Plan{}, err
@@ -152,14 +152,14 @@ func (m *machine) plan(facts tuning.Facts, uuid string) (tuning.Plan, error) {
 }
 
 // volumeUUID is that of the data's file system as the first boot left it; empty before.
-func (m *machine) volumeUUID() string {
+func (m *nodeMachine) volumeUUID() string {
 	var volume disks.Volume
 	_ = statefile.ReadJSON(filepath.Join(m.state(), "volume.json"), &volume)
 	return volume.UUID
 }
 
 // firstBoot makes the machine ready for its engine. It is run at every boot: what is so already is left alone.
-func (m *machine) firstBoot(ctx context.Context) (agent.FirstBootReport, error) {
+func (m *nodeMachine) firstBoot(ctx context.Context) (agent.FirstBootReport, error) {
 	spec, err := m.own()
 	if err != nil {
 		return agent.FirstBootReport{}, err
@@ -230,7 +230,7 @@ func (m *machine) firstBoot(ctx context.Context) (agent.FirstBootReport, error) 
 
 // engineFolders puts an engine's data onto the array, where the agent looks for it below its state folder. The state itself stays on
 // the root disk: a node that lost its data must know who it was.
-func (m *machine) engineFolders(engine string) error {
+func (m *nodeMachine) engineFolders(engine string) error {
 	if engine != tuning.Cassandra {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (m *machine) engineFolders(engine string) error {
 }
 
 // tune applies the plan alone and returns how much changed.
-func (m *machine) tune(ctx context.Context) (int, error) {
+func (m *nodeMachine) tune(ctx context.Context) (int, error) {
 	facts, err := m.facts(ctx)
 	if err != nil {
 		return 0, err
@@ -275,7 +275,7 @@ func (m *machine) tune(ctx context.Context) (int, error) {
 }
 
 // measureIO measures the file system that holds the engine's data. Error codes: engine-running and those of iomeasure.Measure.
-func (m *machine) measureIO(ctx context.Context, parameters agent.MeasureIOParameters, report agent.Report) (iomeasure.MeasuredIO, error) {
+func (m *nodeMachine) measureIO(ctx context.Context, parameters agent.MeasureIOParameters, report agent.Report) (iomeasure.MeasuredIO, error) {
 	if !m.measuring.CompareAndSwap(false, true) {
 		return iomeasure.MeasuredIO{}, agent.Errorf("measuring-io", "The disks are being measured already.")
 	}
@@ -309,7 +309,7 @@ func (m *machine) measureIO(ctx context.Context, parameters agent.MeasureIOParam
 }
 
 // Tuning implements httpapi.Machine.
-func (m *machine) Tuning(ctx context.Context) (agent.TuningReport, error) {
+func (m *nodeMachine) Tuning(ctx context.Context) (agent.TuningReport, error) {
 	within, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	facts, err := m.facts(within)
@@ -367,7 +367,7 @@ func pinsOf(cpus int, choice pinning.Choice) *agent.TuningPins {
 }
 
 // live is what the engine's process and the clock are like now.
-func (m *machine) live(status agent.EngineStatus) (tuning.Live, error) {
+func (m *nodeMachine) live(status agent.EngineStatus) (tuning.Live, error) {
 	live := tuning.Live{Now: time.Now().UTC(), Versions: strings.TrimSpace(fmt.Sprintf("agent %s, %s %s", version, status.Name, status.Version))}
 	if id, err := process.Of(status.PID); err == nil && status.PID > 0 {
 		// The engine may end between these questions; then the report says that it does not run.
@@ -396,7 +396,7 @@ func (m *machine) live(status agent.EngineStatus) (tuning.Live, error) {
 
 // enginePins are the CPUs that the agent confines the engine it starts to. On a computer that is not the node's alone that is all that can be
 // tuned; with at most 4 CPUs there is nothing to choose.
-func (m *machine) enginePins() (pinning.CPUSet, error) {
+func (m *nodeMachine) enginePins() (pinning.CPUSet, error) {
 	if m.data.Machine != nil && !m.data.Machine.Pinned {
 		return nil, nil
 	}
@@ -431,7 +431,7 @@ func (m *machine) enginePins() (pinning.CPUSet, error) {
 }
 
 // doer does the jobs of the machine itself and hands the others to the engine.
-func (m *machine) doer(engine agent.Engine) jobs.Run {
+func (m *nodeMachine) doer(engine agent.Engine) jobs.Run {
 	return func(ctx context.Context, kind agent.JobKind, document json.RawMessage, report agent.Report) (any, error) {
 		switch kind {
 		case agent.MeasureIO:
@@ -450,7 +450,7 @@ func (m *machine) doer(engine agent.Engine) jobs.Run {
 }
 
 // startable keeps the engine from a machine that is being measured or was not made ready. Error codes: measuring-io, first-boot-failed.
-func (m *machine) startable() error {
+func (m *nodeMachine) startable() error {
 	if m.measuring.Load() {
 		return agent.Errorf("measuring-io", "The engine cannot be started while the disks are measured.")
 	}

@@ -88,7 +88,7 @@ func machineCommand(ctx context.Context, name string, arguments []string, out, p
 }
 
 // fetchUserData asks the metadata service for the user data where no file has them yet. They hold a token: the file is the owner's only.
-func (m *machine) fetchUserData(ctx context.Context, path string) error {
+func (m *nodeMachine) fetchUserData(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -121,7 +121,7 @@ func (m *machine) fetchUserData(ctx context.Context, path string) error {
 }
 
 // do returns what is to be printed. A first boot that failed is printed like one that succeeded: its report tells the error.
-func (m *machine) do(ctx context.Context, name string, measuring agent.MeasureIOParameters) (any, error) {
+func (m *nodeMachine) do(ctx context.Context, name string, measuring agent.MeasureIOParameters) (any, error) {
 	within, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	switch name {
@@ -160,7 +160,7 @@ func orNothing[T any](value T, err error) (any, error) {
 }
 
 // engineFromFiles is the engine as its files tell, without an agent running. A machine that has not enrolled has none.
-func (m *machine) engineFromFiles(ctx context.Context) agent.EngineStatus {
+func (m *nodeMachine) engineFromFiles(ctx context.Context) agent.EngineStatus {
 	if m.data.NodeID == "" || m.data.Address == "" {
 		return agent.EngineStatus{State: agent.EngineAbsent}
 	}

@@ -61,7 +61,7 @@ func (r *recordedMachine) put(path, content string) {
 	}
 }
 
-func recordedFirstBoot(t *testing.T, spec agent.MachineSpec) (*recordedMachine, *machine) {
+func recordedFirstBoot(t *testing.T, spec agent.MachineSpec) (*recordedMachine, *nodeMachine) {
 	t.Helper()
 	r := &recordedMachine{t: t, root: t.TempDir(), types: map[string]string{"/dev/nvme1n1": "blank"}}
 	content, err := os.ReadFile("../../tuning/testdata/i4i.xlarge.tree")
