@@ -44,8 +44,6 @@ _FIND_SECONDS = 1.0
 _LOOK_SECONDS = 30.0
 # Above this many machines in a region, one machine is asked for by its name.
 _LISTING_LIMIT = 1000
-# A launch is shown everywhere after so many seconds; until then "not shown" is not "not there".
-_SHOWN_AFTER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -277,7 +275,7 @@ class Machines:
         """Whether all that this process asked for of this name is among these, or should be by now."""
         with self._lock:
             launch = self._launches.get((region, name))
-            if launch is not None and time.monotonic() - launch.asked_at > _SHOWN_AFTER_SECONDS:
+            if launch is not None and time.monotonic() - launch.asked_at > self._settings.shown_after_seconds:
                 del self._launches[region, name]
                 launch = None
         return launch is None or launch.number < _next_number(present)

@@ -24,7 +24,8 @@ class AwsSettings:
 
     `installation` tells the machines of one control plane from those of another in the same account. `regions` empty:
     all that boto3 knows. `role_arn` and `external_id`: an account that is brought along. `vpcs`: (region, VPC id) where
-    a VPC is given; elsewhere each network gets its own out of `cidr_pool`. `endpoint_url` is for emulators.
+    a VPC is given; elsewhere each network gets its own out of `cidr_pool`. `endpoint_url` is for emulators. A launch is
+    shown everywhere `shown_after_seconds` later; until then a machine that is not shown is not called gone.
     """
 
     installation: str = "ringmaster"
@@ -42,6 +43,7 @@ class AwsSettings:
     placement: Placement = Placement.SPREAD
     agent_port: int = 7443
     cql_port: int = 9042
+    shown_after_seconds: float = 60.0
 
     def given_vpc(self, region: str) -> str | None:
         return dict(self.vpcs).get(region)

@@ -316,3 +316,17 @@ def test_it_is_offered_where_its_settings_are_given_and_kept_for_all_calls(aws_s
     assert registered("aws", offered).list_machines(region=REGION) == []
     with pytest.raises(InvalidRequest, match="no provider 'aws'"):
         registered("aws", ProviderSettings())
+
+
+def test_it_waits_before_it_calls_a_machine_gone_whose_launch_was_never_answered(
+    aws_cloud: Emulator, aws_settings: AwsSettings
+) -> None:
+    provider = AwsProvider(replace(aws_settings, shown_after_seconds=0.5))
+    provider.ensure_network(NETWORK)
+    wanted = spec(provider)
+    aws_cloud.faults.inject(Fault(code=CONNECTION_LOST, action="RunInstances", times=1))
+    with pytest.raises(ProviderError):
+        provider.ensure_machine(wanted)
+    assert not provider.delete_machine(region=REGION, name=wanted.name)
+    assert eventually(lambda: provider.delete_machine(region=REGION, name=wanted.name), 5)
+    assert aws_cloud.launches() == []
