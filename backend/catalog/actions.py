@@ -1,14 +1,17 @@
 """Filling the catalogue from data/*.json, and noting what a provider says of a region."""
 
 import json
+from collections.abc import Collection, Mapping
+from datetime import date
 from pathlib import Path
+from typing import Literal
 
 from django.db import transaction
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict
 
 from backend.catalog.models import EngineSetting, EngineVersion, MachineType, Provider, Region, Zone
-from backend.catalog.states import SettingType
+from backend.catalog.states import CLOUDS, IoSource, NumaSource, SettingType
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -30,6 +33,27 @@ class _MachineTypeData(_Strict):
     memory_mib: int
     heap_mib: int
     storage_gib: int | None = None
+    family: str = ""
+    architecture: str = ""
+    cores: int | None = None
+    threads_per_core: int | None = None
+    numa_nodes: int | None = None
+    numa_source: NumaSource | Literal[""] = ""
+    shards: int | None = None
+    nvme_count: int | None = None
+    nvme_size_gb: int | None = None
+    io_read_iops: int | None = None
+    io_write_iops: int | None = None
+    io_read_bandwidth: int | None = None
+    io_write_bandwidth: int | None = None
+    io_source: IoSource | Literal[""] = ""
+    io_note: str = ""
+    network_baseline_gbps: float | None = None
+    network_peak_gbps: float | None = None
+    price_micros_per_hour: int | None = None
+    price_currency: str = ""
+    price_region: str = ""
+    price_date: date | None = None
 
 
 class _ProviderData(_Strict):
@@ -71,10 +95,11 @@ class _CatalogData(_Strict):
     engines: list[_EngineData] = []
 
 
-def load(*, with_tests: bool) -> None:
+def load(*, with_tests: bool, clouds: Mapping[str, Collection[str] | None] | None = None) -> None:
     """Makes the tables say what the files say. What left the files is disabled, not deleted: old clusters name it.
 
-    ``*.test.json`` counts only ``with_tests``. Loading again changes nothing; memory budgets are not touched.
+    ``*.test.json`` counts only ``with_tests``. ``clouds`` are those the installation offers, with the regions it uses;
+    None: all of them. Loading again changes nothing; memory budgets are not touched.
     """
     files = [path for path in sorted(DATA.glob("*.json")) if with_tests or not path.name.endswith(".test.json")]
     found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in files]
@@ -83,14 +108,19 @@ def load(*, with_tests: bool) -> None:
             model.objects.update(enabled=False)
         for data in found:
             for provider in data.providers:
-                _load_provider(provider)
+                if provider.id not in CLOUDS:
+                    _load_provider(provider)
+                elif clouds is not None and provider.id in clouds:
+                    _load_provider(provider, only=clouds[provider.id])
             for engine in data.engines:
                 _load_engine(engine)
 
 
-def _load_provider(data: _ProviderData) -> None:
+def _load_provider(data: _ProviderData, *, only: Collection[str] | None = None) -> None:
     Provider.objects.update_or_create(id=data.id, defaults={"name": data.name, "enabled": True})
     for region in data.regions:
+        if only is not None and region.name not in only:
+            continue
         region_id = f"{data.id}/{region.name}"
         Region.objects.update_or_create(
             id=region_id,

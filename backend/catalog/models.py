@@ -3,7 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from backend.catalog.states import SettingType
+from backend.catalog.states import IoSource, NumaSource, SettingType
 
 
 class Provider(models.Model):
@@ -55,11 +55,59 @@ class MachineType(models.Model):
     memory_mib = models.PositiveIntegerField(help_text="MiB a node of this type uses")
     heap_mib = models.PositiveIntegerField(help_text="MiB of JVM heap")
     storage_gib = models.PositiveIntegerField(null=True, help_text="GiB of local disk; null: shares a file system")
+    family = models.CharField(max_length=32, blank=True, help_text="i4i, z3-highmem; empty: of none")
+    architecture = models.CharField(max_length=16, blank=True, help_text="x86_64, arm64; empty: the machine at hand's")
+    cores = models.PositiveIntegerField(null=True, help_text="Physical cores of all NUMA nodes")
+    threads_per_core = models.PositiveIntegerField(null=True)
+    numa_nodes = models.PositiveIntegerField(null=True)
+    numa_source = models.CharField(max_length=16, blank=True, help_text="observed, expected; empty: numa_nodes is null")
+    shards = models.PositiveIntegerField(null=True, help_text="CPUs left for the engine after pinning, default ratio")
+    nvme_count = models.PositiveIntegerField(null=True, help_text="Local NVMe disks; null: shares a file system")
+    nvme_size_gb = models.PositiveIntegerField(null=True, help_text="GB (10^9 bytes) of each local NVMe disk")
+    io_read_iops = models.BigIntegerField(null=True, help_text="4 KiB reads per second of the whole RAID0")
+    io_write_iops = models.BigIntegerField(null=True, help_text="4 KiB writes per second of the whole RAID0")
+    io_read_bandwidth = models.BigIntegerField(null=True, help_text="Bytes per second of the whole RAID0")
+    io_write_bandwidth = models.BigIntegerField(null=True, help_text="Bytes per second of the whole RAID0")
+    io_source = models.CharField(max_length=16, blank=True, help_text="preset, gcp_ladder; empty: there are no figures")
+    io_note = models.CharField(max_length=200, blank=True)
+    network_baseline_gbps = models.FloatField(null=True, help_text="Gbit/s that a node can always use")
+    network_peak_gbps = models.FloatField(null=True, help_text="Gbit/s that a node can use at most")
+    price_micros_per_hour = models.BigIntegerField(null=True, help_text="On demand, millionths of price_currency")
+    price_currency = models.CharField(max_length=3, blank=True, help_text="USD; empty: there is no price")
+    price_region = models.CharField(max_length=64, blank=True, help_text="Region of the provider whose price it is")
+    price_date = models.DateField(null=True, help_text="Day of the price list")
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(default=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["provider", "name"], name="machine_type_name_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "name"], name="machine_type_name_once"),
+            models.CheckConstraint(
+                condition=models.Q(numa_source="", numa_nodes=None)
+                | models.Q(numa_source__in=[source.value for source in NumaSource], numa_nodes__isnull=False),
+                name="machine_type_numa_with_source",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    io_source="", io_read_iops=None, io_write_iops=None, io_read_bandwidth=None, io_write_bandwidth=None
+                )
+                | models.Q(
+                    io_source__in=[source.value for source in IoSource],
+                    io_read_iops__gt=0,
+                    io_write_iops__gt=0,
+                    io_read_bandwidth__gt=0,
+                    io_write_bandwidth__gt=0,
+                ),
+                name="machine_type_io_with_source",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    price_micros_per_hour=None, price_currency="", price_region="", price_date__isnull=True
+                )
+                | models.Q(price_micros_per_hour__gt=0, price_date__isnull=False) & ~models.Q(price_currency=""),
+                name="machine_type_price_with_date",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.id

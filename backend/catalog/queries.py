@@ -207,17 +207,47 @@ def _provider(provider: Provider, used_memory_mib: Mapping[str, int]) -> dict[st
             }
             for region in provider.regions.all()
         ],
-        "machine_types": [
-            {
-                "name": machine_type.name,
-                "description": machine_type.description,
-                "vcpus": machine_type.vcpus,
-                "memory_mib": machine_type.memory_mib,
-                "heap_mib": machine_type.heap_mib,
-                "storage_gib": machine_type.storage_gib,
-            }
-            for machine_type in types
-        ],
+        "machine_types": [_machine_type(machine_type) for machine_type in types],
+    }
+
+
+def _machine_type(found: MachineType) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "description": found.description,
+        "family": found.family,
+        "architecture": found.architecture,
+        "vcpus": found.vcpus,
+        "cores": found.cores,
+        "threads_per_core": found.threads_per_core,
+        "numa_nodes": found.numa_nodes,
+        "numa_source": found.numa_source or None,
+        "shards": found.shards,
+        "memory_mib": found.memory_mib,
+        "heap_mib": found.heap_mib,
+        "storage_gib": found.storage_gib,
+        "nvme_count": found.nvme_count,
+        "nvme_size_gb": found.nvme_size_gb,
+        "io": None
+        if not found.io_source
+        else {
+            "read_iops": found.io_read_iops,
+            "write_iops": found.io_write_iops,
+            "read_bandwidth": found.io_read_bandwidth,
+            "write_bandwidth": found.io_write_bandwidth,
+            "source": found.io_source,
+            "note": found.io_note,
+        },
+        "network_baseline_gbps": found.network_baseline_gbps,
+        "network_peak_gbps": found.network_peak_gbps,
+        "price": None
+        if found.price_micros_per_hour is None
+        else {
+            "micros_per_hour": found.price_micros_per_hour,
+            "currency": found.price_currency,
+            "region": found.price_region,
+            "date": found.price_date,
+        },
     }
 
 

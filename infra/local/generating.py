@@ -37,7 +37,14 @@ def generators(place: Layout) -> list[Generator]:
     root = place.checkout
     python = str(place.python)
     agent_types = root / "provisioner" / "agent" / "schema.py"
+    catalogue = root / "backend" / "catalog" / "data"
     return [
+        Generator(
+            "clouds' machine types",
+            (python, "-m", "infra.catalogue.clouds"),
+            root,
+            (catalogue / "aws.json", catalogue / "gcp.json"),
+        ),
         Generator(
             "OpenAPI document",
             (python, "-m", "backend.manage", "export_openapi"),

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from backend.accounts.states import Role
+from backend.catalog import actions as catalog
 from backend.clusters.models import Cluster
 from backend.clusters.tests.conftest import ORDER
 from backend.conftest import ApiClient, Tenant
@@ -41,3 +42,40 @@ def test_it_knows_taken_names_and_full_regions(api: ApiClient, creating: Cluster
 
 def test_a_viewer_may_not_ask(api: ApiClient, tenant: Tenant):
     assert tenant.api(tenant.member(Role.VIEWER)).post("/clusters/check", ORDER).status_code == 403
+
+
+CLOUD_ORDER = ORDER | {
+    "provider": "aws",
+    "region": "eu-central-1",
+    "zones": ["eu-central-1a", "eu-central-1b", "eu-central-1c"],
+    "machine_type": "i4i.2xlarge",
+}
+
+
+def test_an_order_on_a_cloud_needs_no_memory_budget(api: ApiClient):
+    catalog.load(with_tests=True, clouds={"aws": None, "gcp": None})
+    answer = api.post("/clusters/check", CLOUD_ORDER)
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["nodes_that_fit"] is None
+    assert answer.json()["memory_mib_total"] == 3 * 64 * 1024
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"machine_type": "n2-highmem-8"}, "machine_type"),
+        ({"machine_type": "local.small"}, "machine_type"),
+        ({"zones": ["us-east-1a"]}, "zones.0"),
+        ({"region": "us-central1"}, "region"),
+    ],
+)
+def test_what_belongs_to_another_provider_or_region_is_refused(api: ApiClient, change: dict[str, Any], field: str):
+    catalog.load(with_tests=True, clouds={"aws": None, "gcp": None})
+    answer = api.post("/clusters/check", CLOUD_ORDER | change)
+    assert answer.status_code == 422
+    assert [problem["field"] for problem in answer.json()["error"]["fields"]] == [field]
+
+
+def test_a_cloud_that_is_not_offered_cannot_be_ordered(api: ApiClient):
+    (problem,) = api.post("/clusters/check", CLOUD_ORDER).json()["error"]["fields"]
+    assert problem["field"] == "provider"

@@ -84,3 +84,11 @@ def test_a_fleet_simulator_is_refused_in_production(good: pytest.MonkeyPatch):
     good.delenv("RINGMASTER_TEST_CATALOG")
     with pytest.raises(SystemExit, match="RINGMASTER_TEST_FLEET is for tests"):
         read_environment()
+
+
+def test_a_cloud_is_offered_where_its_account_is_named(good: pytest.MonkeyPatch):
+    assert read_environment().clouds == {}
+    good.setenv("RINGMASTER_GCP_PROJECT", "databases")
+    assert read_environment().clouds == {"gcp": None}
+    good.setenv("RINGMASTER_AWS_REGIONS", "eu-central-1, us-east-1")
+    assert read_environment().clouds == {"aws": ["eu-central-1", "us-east-1"], "gcp": None}

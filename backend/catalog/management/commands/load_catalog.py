@@ -12,4 +12,4 @@ class Command(BaseCommand):
     help = "Loads providers, regions, machine types and engine versions from backend/catalog/data. Can be repeated."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        actions.load(with_tests=settings.ENV.ringmaster_test_catalog)
+        actions.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)

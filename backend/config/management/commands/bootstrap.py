@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--enrol-key-file", type=Path, help="where its key is written, PEM, readable by you only")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        catalog.load(with_tests=settings.ENV.ringmaster_test_catalog)
+        catalog.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)
         ensure_control_plane_pki()
         if options["enrol_certificate_file"] and options["enrol_key_file"]:
             write_enrol_certificate(options["enrol_certificate_file"], options["enrol_key_file"])
