@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiError, type Catalog } from "../api";
+import { LOCAL } from "./machine-types.testing";
 import { complaintsAt, firstDraft, inProvider, REVIEW, toOrder } from "./order";
 
 const catalog: Catalog = {
@@ -19,9 +20,7 @@ const catalog: Catalog = {
       id: "local",
       name: "This machine",
       regions: [{ name: "local-1", title: "Local", zones: ["a", "b", "c", "d"], nodes_that_fit: { small: 6 } }],
-      machine_types: [
-        { name: "small", description: "", vcpus: null, memory_mib: 1024, heap_mib: 512, storage_gib: null },
-      ],
+      machine_types: [{ ...LOCAL, name: "small", memory_mib: 1024, heap_mib: 512 }],
     },
     { id: "empty", name: "Empty", regions: [], machine_types: [] },
   ],

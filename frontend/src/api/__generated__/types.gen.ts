@@ -346,6 +346,78 @@ export type CatalogEngineVersion = {
 };
 
 /**
+ * CatalogMachineIo
+ *
+ * What all local disks of a machine type do together, as one RAID0.
+ */
+export type CatalogMachineIo = {
+    /**
+     * Read Iops
+     *
+     * 4 KiB reads per second
+     */
+    read_iops: number;
+    /**
+     * Write Iops
+     *
+     * 4 KiB writes per second
+     */
+    write_iops: number;
+    /**
+     * Read Bandwidth
+     *
+     * Bytes per second
+     */
+    read_bandwidth: number;
+    /**
+     * Write Bandwidth
+     *
+     * Bytes per second
+     */
+    write_bandwidth: number;
+    /**
+     * preset: measured once for the machine type; gcp_ladder: by the number of local SSDs
+     */
+    source: IoSource;
+    /**
+     * Note
+     *
+     * How it differs from the source; may be empty
+     */
+    note: string;
+};
+
+/**
+ * CatalogMachinePrice
+ *
+ * What the provider asks for a machine on demand, local disks included; traffic and boot disk are not.
+ */
+export type CatalogMachinePrice = {
+    /**
+     * Micros Per Hour
+     *
+     * Millionths of the currency, per hour
+     */
+    micros_per_hour: number;
+    /**
+     * Currency
+     *
+     * USD
+     */
+    currency: string;
+    /**
+     * Region
+     *
+     * Region of the provider whose price it is; others may cost more
+     */
+    region: string;
+    /**
+     * Date
+     */
+    date: string;
+};
+
+/**
  * CatalogMachineType
  */
 export type CatalogMachineType = {
@@ -358,11 +430,47 @@ export type CatalogMachineType = {
      */
     description: string;
     /**
+     * Family
+     *
+     * For example i4i; may be empty
+     */
+    family: string;
+    /**
+     * Architecture
+     *
+     * x86_64 or arm64; empty: that of the machine at hand
+     */
+    architecture: string;
+    /**
      * Vcpus
      *
      * null: shares the machine at hand
      */
     vcpus: number | null;
+    /**
+     * Cores
+     *
+     * Physical cores; null: shares the machine at hand
+     */
+    cores: number | null;
+    /**
+     * Threads Per Core
+     */
+    threads_per_core: number | null;
+    /**
+     * Numa Nodes
+     */
+    numa_nodes: number | null;
+    /**
+     * observed: published by somebody who looked; expected: a machine tells at its first boot
+     */
+    numa_source: NumaSource | null;
+    /**
+     * Shards
+     *
+     * CPUs left for the engine when interrupts have theirs; null: not pinned
+     */
+    shards: number | null;
     /**
      * Memory Mib
      *
@@ -381,6 +489,38 @@ export type CatalogMachineType = {
      * GiB of local disk; null: shares a file system
      */
     storage_gib: number | null;
+    /**
+     * Nvme Count
+     *
+     * Local NVMe disks; null: shares a file system
+     */
+    nvme_count: number | null;
+    /**
+     * Nvme Size Gb
+     *
+     * GB (10^9 bytes) of each local NVMe disk
+     */
+    nvme_size_gb: number | null;
+    /**
+     * null: not known; where there are NVMe disks they are measured at the first boot
+     */
+    io: CatalogMachineIo | null;
+    /**
+     * Network Baseline Gbps
+     *
+     * Gbit/s that a node can always use; null: not known
+     */
+    network_baseline_gbps: number | null;
+    /**
+     * Network Peak Gbps
+     *
+     * Gbit/s that a node can use at most; null: not known
+     */
+    network_peak_gbps: number | null;
+    /**
+     * null: costs nothing, or not known
+     */
+    price: CatalogMachinePrice | null;
 };
 
 /**
@@ -1450,6 +1590,13 @@ export type InvitationPage = {
 };
 
 /**
+ * IoSource
+ *
+ * Where the figures of a machine type's local disks come from.
+ */
+export type IoSource = 'preset' | 'gcp_ladder';
+
+/**
  * Maintenance
  *
  * Whether automatic work that can wait may be done now. People's own changes never wait for it.
@@ -1759,6 +1906,13 @@ export type NodePage = {
  * NodeState
  */
 export type NodeState = 'pending' | 'starting' | 'joining' | 'up' | 'down' | 'stopped' | 'unobserved' | 'data_lost' | 'leaving' | 'deleted';
+
+/**
+ * NumaSource
+ *
+ * How sure the number of NUMA nodes of a machine type is.
+ */
+export type NumaSource = 'observed' | 'expected';
 
 /**
  * Operation
