@@ -16,13 +16,15 @@ interface Props {
   change: ClusterChange | null;
   /** What the form still lacks, as a sentence. */
   missing?: string;
+  /** "max" where a table needs the width. */
+  size?: "large" | "max";
   /** The form, if there is something to choose. */
   children?: ReactNode;
   onDismiss: () => void;
 }
 
 /** A change of a cluster: its form, the plan of what would happen, and only then the button. */
-export function ChangeModal({ cluster, title, confirm, change, missing, children, onDismiss }: Props) {
+export function ChangeModal({ cluster, title, confirm, change, missing, size = "large", children, onDismiss }: Props) {
   const router = useRouter();
   const plan = useQuery({ ...planQuery(cluster.id, change), enabled: change !== null });
   const start = useMutation({
@@ -36,7 +38,7 @@ export function ChangeModal({ cluster, title, confirm, change, missing, children
   return (
     <ConfirmModal
       title={title}
-      size="large"
+      size={size}
       confirm={confirm}
       isPending={start.isPending}
       error={start.error}

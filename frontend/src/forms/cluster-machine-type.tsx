@@ -3,9 +3,11 @@ import Select from "@cloudscape-design/components/select";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Cluster, catalogQuery } from "../api";
+import { needTable } from "../util/machine-types";
 import { formatMib } from "../util/size";
 import { ChangeModal } from "./change-modal";
 import { DatacenterField } from "./datacenter-field";
+import { MachineTypeTable } from "./machine-type-table";
 
 /** Every node moves to a machine of another type; none leaves before its successor has all its data. */
 export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss: () => void }) {
@@ -13,13 +15,13 @@ export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Clust
   const [name, setName] = useState(cluster.datacenters[0]?.name ?? "");
   const [type, setType] = useState("");
   const now = cluster.datacenters.find((each) => each.name === name)?.machine_type;
-  const options = (catalog.data?.providers.find(({ id }) => id === cluster.provider)?.machine_types ?? [])
-    .filter((each) => each.name !== now)
-    .map((each) => ({
-      value: each.name,
-      label: each.name,
-      description: `${each.description} · ${formatMib(each.memory_mib)} memory`,
-    }));
+  const all = catalog.data?.providers.find(({ id }) => id === cluster.provider)?.machine_types ?? [];
+  const types = all.filter((each) => each.name !== now);
+  const options = types.map((each) => ({
+    value: each.name,
+    label: each.name,
+    description: `${each.description} · ${formatMib(each.memory_mib)} memory`,
+  }));
   return (
     <ChangeModal
       cluster={cluster}
@@ -30,20 +32,25 @@ export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Clust
           ? null
           : { kind: "machine_type", machine_type: type, datacenter: cluster.datacenters.length > 1 ? name : null }
       }
+      size={needTable(all) ? "max" : "large"}
       missing="Choose a machine type."
       onDismiss={onDismiss}
     >
       <DatacenterField cluster={cluster} value={name} onChange={setName} />
-      <FormField label="Machine type" description={`Now ${now}.`}>
-        <Select
-          selectedOption={options.find(({ value }) => value === type) ?? null}
-          options={options}
-          statusType={catalog.isPending ? "loading" : "finished"}
-          placeholder="Choose a machine type"
-          empty="There is no other machine type."
-          onChange={({ detail }) => setType(detail.selectedOption.value ?? "")}
-        />
-      </FormField>
+      {needTable(all) ? (
+        <MachineTypeTable types={types} value={type} description={`Now ${now}.`} onChange={setType} />
+      ) : (
+        <FormField label="Machine type" description={`Now ${now}.`}>
+          <Select
+            selectedOption={options.find(({ value }) => value === type) ?? null}
+            options={options}
+            statusType={catalog.isPending ? "loading" : "finished"}
+            placeholder="Choose a machine type"
+            empty="There is no other machine type."
+            onChange={({ detail }) => setType(detail.selectedOption.value ?? "")}
+          />
+        </FormField>
+      )}
     </ChangeModal>
   );
 }

@@ -11,8 +11,10 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tiles from "@cloudscape-design/components/tiles";
 import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
+import { figuresOf, needTable } from "../util/machine-types";
 import { type Draft, defaultVersion, inProvider, usualZones } from "../util/order";
 import { count, formatMib } from "../util/size";
+import { MachineTypeTable } from "./machine-type-table";
 import { TagsEditor } from "./tags-editor";
 
 interface Props {
@@ -117,22 +119,34 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
 export function MachineStep({ catalog, draft, fields, change }: Props) {
   const provider = catalog.providers.find(({ id }) => id === draft.provider);
   const fit = provider?.regions.find(({ name }) => name === draft.region)?.nodes_that_fit ?? {};
+  const types = provider?.machine_types ?? [];
   const total = draft.zones.length * draft.nodes_per_zone;
   return (
     <Container header={<Header variant="h2">Machine type and nodes</Header>}>
       <SpaceBetween size="l">
-        <FormField label="Machine type" errorText={fields.machine_type} stretch>
-          <Tiles
-            ariaLabel="Machine type"
+        {needTable(types) ? (
+          <MachineTypeTable
+            // Another provider's types start without a filter.
+            key={draft.provider}
+            types={types}
             value={draft.machine_type}
-            items={(provider?.machine_types ?? []).map((type) => ({
-              value: type.name,
-              label: type.name,
-              description: <MachineFacts type={type} fit={fit[type.name] ?? null} />,
-            }))}
-            onChange={({ detail }) => change({ machine_type: detail.value })}
+            errorText={fields.machine_type}
+            onChange={(name) => change({ machine_type: name })}
           />
-        </FormField>
+        ) : (
+          <FormField label="Machine type" errorText={fields.machine_type} stretch>
+            <Tiles
+              ariaLabel="Machine type"
+              value={draft.machine_type}
+              items={types.map((type) => ({
+                value: type.name,
+                label: type.name,
+                description: <MachineFacts type={type} fit={fit[type.name] ?? null} />,
+              }))}
+              onChange={({ detail }) => change({ machine_type: detail.value })}
+            />
+          </FormField>
+        )}
         <FormField
           label="Nodes per zone"
           description="The same number in every zone, so that replicas spread evenly."
@@ -215,6 +229,7 @@ export function ReviewStep({
 }: Props & { check: OrderCheck | undefined; onEdit: (step: number) => void }) {
   const engine = catalog.engines.find(({ name }) => name === draft.engine);
   const provider = catalog.providers.find(({ id }) => id === draft.provider);
+  const type = provider?.machine_types.find(({ name }) => name === draft.machine_type);
   const edit = (step: number, what: string) => (
     <Button ariaLabel={`Edit ${what}`} onClick={() => onEdit(step)}>
       Edit
@@ -284,6 +299,7 @@ export function ReviewStep({
           items={[
             { label: "Machine type", value: draft.machine_type },
             { label: "Nodes per zone", value: draft.nodes_per_zone },
+            ...(type === undefined || type.nvme_count === null ? [] : figuresOf(type)),
           ]}
         />
       </Container>
