@@ -63,6 +63,12 @@ def has_allowlist(cluster_id: str) -> bool:
     return row is not None and bool(row.entries or row.applied_entries)
 
 
+def wanted_cidrs(cluster_id: str) -> list[str]:
+    """From where roles may sign in, as ordered last; empty: from everywhere."""
+    row = Allowlist.objects.filter(cluster_id=cluster_id).first()
+    return [] if row is None else cidrs_of(row.entries)
+
+
 def cidrs_of(entries: Sequence[dict[str, str]]) -> list[str]:
     return [entry["cidr"] for entry in entries]
 

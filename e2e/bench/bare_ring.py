@@ -260,7 +260,13 @@ def data_bytes(one: Blueprint) -> int:
 def _agrees(session: Any, members: Sequence[str]) -> bool:
     try:
         [local] = session.execute("SELECT schema_version, bootstrapped, tokens FROM system.local")
-        peers = list(session.execute("SELECT peer, schema_version, tokens FROM system.peers_v2"))
+        known = {row.address for row in session.execute("SELECT address FROM system_views.gossip_info")}
+        # The row of a node that was replaced may stay in this table; gossip has forgotten it.
+        peers = [
+            row
+            for row in session.execute("SELECT peer, schema_version, tokens FROM system.peers_v2")
+            if row.peer in known
+        ]
     except Exception:  # whatever the driver raises: it will be asked again
         return False
     return (

@@ -158,6 +158,8 @@ def put_back_allowlist(context: StepContext) -> Outcome:
 
 def _put_allowlist(context: StepContext, name: str, cidrs: list[str]) -> Outcome:
     node = node_of(context)
+    if node.deleted_at is not None:
+        return Done("it has left the ring meanwhile")
     if node.stop_wanted:
         return Done("stopped; it has the list from its next start on")
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from backend.access import queries as access
 from backend.clusters import lifecycle
 from backend.clusters.models import Node
 from backend.operations.models import Operation
@@ -283,6 +284,8 @@ def prove_member(context: StepContext) -> Outcome:
     """It serves reads and writes at ALL. Whose place it takes is no node of the cluster any more."""
     node = node_of(context)
     ring = [*rest_of(context, node), node]
+    if waiting := _allowlist_taken_over(context, node):
+        return waiting
     parameters = prove_parameters(context, node.cluster) | {"members": [other.address for other in ring]}
     job = run_job(node, names.job(context.operation, "prove"), "prove", parameters)
     if isinstance(job, Wait):
@@ -293,6 +296,15 @@ def prove_member(context: StepContext) -> Outcome:
         lifecycle.node_gone(node.replaces_id)
     lifecycle.seeds_settled([other.id for other in ring])
     return Done("ring and schema agreed; written at ALL, read at ALL")
+
+
+def _allowlist_taken_over(context: StepContext, node: Node) -> Wait | None:
+    """A change of the list while the node joined did not know of it."""
+    cidrs = access.wanted_cidrs(node.cluster_id)
+    if not cidrs:
+        return None
+    job = run_job(node, names.job(context.operation, "allowlist"), "allowlist", {"cidrs": cidrs})
+    return job if isinstance(job, Wait) else None
 
 
 def clean_up(context: StepContext) -> Outcome:

@@ -11,10 +11,11 @@ import pytest
 from backend.access import actions, passwords, queries
 from backend.access.models import Allowlist, RolePassword
 from backend.access.schemas import AllowlistEntry, AllowlistOrder, Grant, GrantOrder, RoleOrder
-from backend.clusters.models import Cluster
+from backend.clusters import lifecycle
+from backend.clusters.models import Cluster, Node
 from backend.operations.models import Operation
 from provisioner import runner
-from provisioner.operations import change_access, registry, testing
+from provisioner.operations import change_access, names, registry, testing
 from provisioner.operations.base import OperationCode
 from provisioner.operations.passwords import steady_hash
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
@@ -177,6 +178,16 @@ def test_a_list_is_in_force_when_every_node_has_it() -> None:
         world.finish(operation)
         assert queries.get_allowlist(world.who, world.cluster_id)["in_force"]
         assert Allowlist.objects.get(cluster_id=world.cluster_id).applied_at is not None
+
+
+def test_a_list_does_not_wait_for_a_node_that_left_meanwhile() -> None:
+    with cluster_world(KINDS["allowlist"].begin) as world:
+        operation = world.start()
+        gone = Node.objects.filter(cluster_id=world.cluster_id).order_by("position")[0]
+        assert world.provider.delete_machine(region="fake-1", name=names.machine(gone))
+        lifecycle.node_gone(gone.id)
+        world.finish(operation)
+        assert operation.steps.get(target=gone.id).message == "it has left the ring meanwhile"
 
 
 def test_a_dropped_role_takes_its_password_along() -> None:

@@ -144,6 +144,7 @@ class TestScaleOut:
         else:
             succeeded(world.run(operation))
             assert world.missing() == []
+            assert in_order(world, "allowlist", "cleanup") == ["allowlist", "cleanup", "cleanup"]
 
 
 class TestANodeDiesWhileItJoins:
