@@ -180,6 +180,7 @@ def node_without_machine(node_id: str) -> None:
         host_id="",
         config_revision="",
         running_revision="",
+        generation=F("generation") + 1,
     )
     NodeEnrolment.objects.filter(node_id=node_id).delete()
 

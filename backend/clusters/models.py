@@ -104,6 +104,7 @@ class Node(models.Model):
     host_id = models.CharField(max_length=36, blank=True, help_text="The engine's id of the node")
     engine_version = models.CharField(max_length=32, blank=True)
     agent_version = models.CharField(max_length=32, blank=True)
+    generation = models.PositiveIntegerField(default=1, help_text="Counts the machines that the node has had")
     replaces_id = models.CharField(max_length=40, blank=True, help_text="Id of the node whose place it takes")
     stop_wanted = models.BooleanField(default=False, help_text="Someone stopped it: it is not started by itself")
     # Revisions of the configuration (backend/clusters/actions.py): what the agent was given, what the engine runs with.

@@ -97,6 +97,9 @@ class Env(BaseSettings):
         default=[],
         description="VPCs that are given, as region=vpc, comma separated; elsewhere each network has its own",
     )
+    ringmaster_aws_networks: str = Field(
+        default="10.0.0.0/8", description="CIDR block that clusters' networks are cut from, where none is given"
+    )
     ringmaster_aws_public_addresses: bool = Field(default=False, description="Reach agents at public addresses")
     ringmaster_aws_agents_from: Annotated[list[str], NoDecode] = Field(
         default=[], description="CIDR blocks that our calls to agents come from, comma separated"

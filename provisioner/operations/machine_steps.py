@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from backend.catalog.models import MachineType
 from backend.clusters import authorities, enrolment, lifecycle
@@ -26,6 +27,8 @@ from provisioner.operations.node_steps import (
 )
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import ImageState, MachineSpec, MachineState, NetworkSpec
+
+_RAREST_LOOK_SECONDS = 5.0
 
 
 def find_image(context: StepContext) -> Outcome:
@@ -65,22 +68,37 @@ def ensure_machine(context: StepContext) -> Outcome:
     elif machine.state is MachineState.STOPPED:
         provider.start_machine(region=node.datacenter.region, name=name)
     if machine.state is not MachineState.RUNNING:
-        return Wait(0.2, f"{node.name}: its machine to start")
+        return Wait(_until_next_look(context), f"{node.name}: its machine to start")
     lifecycle.node_machine_ready(
         node.id, machine_id=machine.id, address=machine.address, agent_address=machine.agent_address
     )
     return Done(machine.address)
 
 
+def _until_next_look(context: StepContext) -> float:
+    """Seconds: a fifth of what it has taken so far, so that a slow cloud is not asked five times a second."""
+    started = context.step.started_at
+    elapsed = 0.0 if started is None else (timezone.now() - started).total_seconds()
+    return min(_RAREST_LOOK_SECONDS, max(0.2, elapsed / 5))
+
+
 def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> MachineSpec:
     machine_type = MachineType.objects.get(provider_id=cluster.provider, name=node.machine_type)
-    user_data = {
+    user_data: dict[str, Any] = {
         "node_id": node.id,
         "cluster_id": cluster.id,
         "enrol_url": settings.ENV.ringmaster_enrol_url,
         "ca_pem": authorities.agent_client_material().ca_pem,
         "token": enrolment.issue(node),
     }
+    if machine_type.vcpus is not None:
+        # The machine is the node's alone: its agent sees to disks, CPUs and kernel (docs/node.md).
+        user_data["machine"] = {
+            "engine": cluster.engine,
+            "membership": "replacing" if node.replaces_id else "new",
+            "generation": node.generation,
+            "provider": cluster.provider,
+        }
     return MachineSpec(
         name=names.machine(node),
         network=names.network(node.datacenter),

@@ -94,6 +94,7 @@ def _aws(env: Env) -> AwsSettings | None:
         role_arn=env.ringmaster_aws_role or None,
         external_id=env.ringmaster_aws_external_id or None,
         vpcs=tuple((region, vpc) for region, _, vpc in given),
+        cidr_pool=env.ringmaster_aws_networks,
         public_addresses=env.ringmaster_aws_public_addresses,
         control_plane_cidrs=tuple(env.ringmaster_aws_agents_from),
         instance_profile=None if profile == "none" else profile,

@@ -166,6 +166,7 @@ class TestANodeDiesWhileItJoins:
         world.endless()
         succeeded(world.run(operation))
         assert world.nodes()[-1].address != before
+        assert [node.generation for node in world.nodes()] == [1, 1, 2]
         assert len(world.provider.list_machines(region="fake-1")) == 3
         assert [state for _, state in world.members()] == ["NORMAL"] * 3
         assert world.missing() == []
