@@ -1,6 +1,7 @@
 """Machines, agents and configurations: what every kind that brings up a node does first."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,11 +10,11 @@ from django.utils import timezone
 
 from backend.catalog.models import MachineType
 from backend.clusters import authorities, enrolment, lifecycle
-from backend.clusters.models import Cluster, Node
+from backend.clusters.models import Cluster, Datacenter, Node
 from provisioner.agent.base import AgentUnreachable
 from provisioner.engines.base import Entry
 from provisioner.operations import names
-from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.node_steps import (
     cluster_of,
     datacenter_of,
@@ -32,8 +33,12 @@ _RAREST_LOOK_SECONDS = 5.0
 
 
 def find_image(context: StepContext) -> Outcome:
-    """Of the version in the operation's parameters, else of the cluster's."""
+    """Of the version in the operation's parameters, else of the cluster's.
+
+    No machine has been made yet, so this is where the cloud is asked whether it can give all the machines. Blocked.
+    """
     cluster = cluster_of(context)
+    _check_capacity(cluster, datacenter_of(context))
     image = provider_of(cluster).find_image(
         region=datacenter_of(context).region,
         engine=cluster.engine,
@@ -42,6 +47,21 @@ def find_image(context: StepContext) -> Outcome:
     if image.state is ImageState.BUILDING:
         return Wait(1, image.message or "the machine image to be built", image.progress)
     return Done(output={"image": image.id})
+
+
+def _check_capacity(cluster: Cluster, datacenter: Datacenter) -> None:
+    due = [n for n in live_nodes(cluster) if n.datacenter_id == datacenter.id and not n.machine_id]
+    for machine_type in sorted({node.machine_type for node in due}):
+        wanted = Counter(node.zone for node in due if node.machine_type == machine_type)
+        short = provider_of(cluster).shortfalls(
+            region=datacenter.region, machine_type=machine_type, machines=dict(wanted)
+        )
+        if short:
+            raise Blocked(
+                short[0].code,
+                " ".join(shortfall.message for shortfall in short),
+                short[0].hint or "Retry when there is room, or cancel.",
+            )
 
 
 def ensure_network(context: StepContext) -> Outcome:

@@ -5,11 +5,34 @@ from typing import Any
 
 import pytest
 
+from provisioner import runner
 from provisioner.agent.schema import UserData
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
-from provisioner.providers.base import Machine, MachineSpec
+from provisioner.providers.base import Machine, MachineSpec, Shortfall
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_what_the_cloud_cannot_give_is_said_before_a_machine_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    with cluster_world(ClusterWorld.create) as world:
+
+        def full(**wanted: Any) -> list[Shortfall]:
+            asked.append(wanted)
+            return [Shortfall(code="quota-exceeded", message="6 vCPUs are wanted, 4 are left.", hint="Ask for more.")]
+
+        monkeypatch.setattr(world.provider, "shortfalls", full)
+        operation = world.start()
+        runner.run(operation.id)
+        operation.refresh_from_db()
+        assert (operation.state, operation.reason_code) == ("blocked", "quota-exceeded")
+        assert operation.reason == "6 vCPUs are wanted, 4 are left."
+        assert world.provider.list_machines(region="fake-1") == []
+    assert asked[0] == {
+        "region": "fake-1",
+        "machine_type": "fake.small",
+        "machines": {"fake-1a": 1, "fake-1b": 1, "fake-1c": 1},
+    }
 
 
 def test_a_machine_of_its_own_is_told_what_its_disks_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
