@@ -100,6 +100,9 @@ RUN = (
 DEVELOPMENT = (
     Requirement("Chromium", "chromium", _program("chromium")),
     Requirement("ShellCheck", "shellcheck", _program("shellcheck")),
+    Requirement("Packer", "packer", _program("packer")),
+    Requirement("fio", "fio", _program("fio")),
+    Requirement("XFS programs", "xfsprogs", _program("mkfs.xfs")),
     Requirement(
         "Docker Compose",
         "docker-compose",
