@@ -16,7 +16,14 @@ export interface Change {
   ids: ReadonlySet<string>;
 }
 
-const CLUSTER_QUERIES = new Set(["getCluster", "listClusterNodes", "getConnection"]);
+const CLUSTER_QUERIES = new Set([
+  "getCluster",
+  "listClusterNodes",
+  "getConnection",
+  "listClusterFindings",
+  "getAllowlist",
+  "listRoles",
+]);
 const LISTS = new Set(["listClusters", "listOperations", "getCatalog"]);
 
 /** Whether what a query shows may have changed. Exported for its test. */
