@@ -17,6 +17,8 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
   const [mode, setMode] = useState(cluster.healing.mode);
   const [grace, setGrace] = useState(String(cluster.healing.grace_seconds));
   const [perDay, setPerDay] = useState(String(cluster.healing.replacements_per_day));
+  // While it is being saved the switch shows what was asked for.
+  const [asked, setAsked] = useState<boolean>();
   const update = useMutation({
     ...updateClusterMutation(),
     onSuccess: () => {
@@ -26,8 +28,6 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
   });
   const path = { cluster_id: cluster.id };
   const error = update.isError ? toApiError(update.error, undefined) : undefined;
-  // While it is being saved the switch shows what was asked for.
-  const asked = update.isPending ? update.variables.body.termination_protection : undefined;
   return (
     <SpaceBetween size="l">
       {error && <ErrorBox error={error} />}
@@ -36,7 +36,13 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
           checked={asked ?? cluster.termination_protection}
           disabled={update.isPending || !mayUpdate(cluster)}
           description="While it is on, the cluster cannot be deleted: not here, not over the API, not with Terraform."
-          onChange={({ detail }) => update.mutate({ path, body: { termination_protection: detail.checked } })}
+          onChange={({ detail }) => {
+            setAsked(detail.checked);
+            update.mutate(
+              { path, body: { termination_protection: detail.checked } },
+              { onSettled: () => setAsked(undefined) },
+            );
+          }}
         >
           Protect this cluster against deletion
         </Toggle>
