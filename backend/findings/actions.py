@@ -1,5 +1,7 @@
 """Writing findings down. Each call may be repeated; one that finds nothing new writes nothing but the time."""
 
+from datetime import datetime
+
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -20,8 +22,9 @@ def found(
     severity: Severity,
     sentence: str,
     hint: str = "",
+    since: datetime | None = None,
 ) -> Finding:
-    """The open finding of this subject and code, made or renewed."""
+    """The open finding of this subject and code, made or renewed. `since`: when it began, if that was before now."""
     finding, is_new = Finding.objects.get_or_create(
         subject=subject,
         code=code,
@@ -35,6 +38,9 @@ def found(
             "hint": hint,
         },
     )
+    if is_new and since is not None:
+        Finding.objects.filter(id=finding.id).update(first_seen_at=since)
+        finding.first_seen_at = since
     if not is_new:
         Finding.objects.filter(id=finding.id).update(
             sentence=sentence, severity=severity, hint=hint, last_seen_at=Now()

@@ -10,7 +10,7 @@ What an operation is working on is its business: the states of those nodes are l
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -45,6 +45,8 @@ THREADS = 32
 # run's own time on top the state that is shown is true within five seconds.
 WHOLE_ROUND = 4.0
 MOST_AT_ONCE = 100  # clusters read from the database in one go
+# An agent that is silent for longer before its node is seen down was silent for another reason.
+SILENCE_COUNTS = timedelta(seconds=30)
 # How stale `observed_at` may be while nothing changes: writing it at every look would be most of the database's work.
 REFRESH_SECONDS = 30.0
 _REFRESHED_PER_SECOND = 50.0  # nodes, in large installations
@@ -264,6 +266,7 @@ class _Run:
                     severity=sign.severity,
                     sentence=sign.sentence,
                     hint=sign.hint,
+                    since=_silent_since(known) if sign.code in signs.DEATHS else None,
                 )
                 log.warning("found", code=sign.code, node_id=node.id, cluster_id=node.cluster_id, says=sign.sentence)
             kept.append(finding)
@@ -283,6 +286,12 @@ class _Run:
         living = set(Node.objects.filter(id__in=subjects, deleted_at=None).values_list("id", flat=True))
         for subject in subjects - living:
             findings.over(subject=subject, codes=[finding.code for finding in self.open_findings.pop(subject)])
+
+
+def _silent_since(known: Mapping[str, Finding]) -> datetime | None:
+    """A death begins with silence: engines agree on it some 20 s later, which is not time of grace once more."""
+    silent = known.get(signs.AGENT_SILENT)
+    return None if silent is None else max(silent.first_seen_at, timezone.now() - SILENCE_COUNTS)
 
 
 def serving() -> QuerySet[Cluster]:

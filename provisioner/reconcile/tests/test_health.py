@@ -1,13 +1,14 @@
 """The health reconciler says what is true of nodes and clusters, and writes only when it changes."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from backend.clusters import actions
 from backend.clusters.models import Cluster, Node
@@ -136,6 +137,19 @@ def test_a_node_whose_neighbours_see_it_down_too_is_down(world: ClusterWorld) ->
     assert victim.state == NodeState.DOWN
     assert cluster_state(world) == ClusterState.DEGRADED
     assert open_codes() == {"machine-dead"}
+
+
+@pytest.mark.parametrize(("silent_for", "counted"), [(12, 12), (3600, 30)])
+def test_a_death_counts_from_the_silence_before_it(world: ClusterWorld, silent_for: int, counted: int) -> None:
+    victim = nodes(world)[2]
+    world.agents.inject(AgentFault(name="unreachable", node=victim.id))
+    health.check_clusters()
+    health.check_clusters()
+    Finding.objects.update(first_seen_at=timezone.now() - timedelta(seconds=silent_for))
+    world.agents.kill_engine(victim.id)
+    health.check_clusters()
+    age = timezone.now() - Finding.objects.get(state="open", code="machine-dead").first_seen_at
+    assert counted <= age.total_seconds() < counted + 5
 
 
 def test_a_machine_without_power_is_seen_at_the_first_look(world: ClusterWorld) -> None:
