@@ -520,9 +520,6 @@ class FakeCall:
             "joining": [m.address for m in seen if m.state == "JOINING"],
             "leaving": [m.address for m in seen if m.state == "LEAVING"],
             "moving": membership.ring.moving,
-            "schema_versions": {
-                described.schema_version: [self.node.address, *(peer.address for peer in described.peers if peer.up)]
-            },
             "repairs_running": figures.get("repairs_running", 0),
             "pending_compactions": figures.get("pending_compactions", 0),
             "client": {name: figures.get(name, 0) for name in client},

@@ -155,7 +155,6 @@ class Inspection(BaseModel):
     moving: list[str]
     pending_compactions: int
     repairs_running: int
-    schema_versions: dict[str, Any]
     unreachable: list[str]
 
 

@@ -136,7 +136,6 @@ def ring_trouble(context: StepContext, members: Sequence[Node], *, without: Sequ
     inspected = inspect_all(context, members)
     if isinstance(inspected, Wait):
         return inspected
-    left_out = {str(node.address) for node in without}
     # Gossip remembers nodes that have left for days. Whether a stranger is a member the views have told.
     counted = {str(node.address) for node in members}
     for member in members:
@@ -146,9 +145,6 @@ def ring_trouble(context: StepContext, members: Sequence[Node], *, without: Sequ
                 return f"{member.name} sees a node {moving}: {', '.join(told[moving])}"
         if gone := sorted(set(told["unreachable"]) & counted):
             return f"{member.name} does not reach {', '.join(gone)}"
-        versions = [version for version, holders in told["schema_versions"].items() if set(holders) - left_out]
-        if len([version for version in versions if version != "UNREACHABLE"]) > 1:
-            return f"{member.name} sees {len(versions)} versions of the schema"
     return ""
 
 

@@ -18,8 +18,6 @@ type Inspection struct {
 	Joining     []string `json:"joining"`
 	Leaving     []string `json:"leaving"`
 	Moving      []string `json:"moving"`
-	// SchemaVersions are the addresses of those that answered, by version.
-	SchemaVersions map[string][]string `json:"schema_versions"`
 	// RepairsRunning counts those that this node coordinates.
 	RepairsRunning     int            `json:"repairs_running"`
 	PendingCompactions int            `json:"pending_compactions"`
@@ -37,9 +35,6 @@ type ClientRequests struct {
 	ReadP99MS    float64 `json:"read_p99_ms"`
 	WriteP99MS   float64 `json:"write_p99_ms"`
 }
-
-// unreachableSchema is under which the engine lists those that did not answer.
-const unreachableSchema = "UNREACHABLE"
 
 func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspection, error) {
 	if err := e.running(); err != nil {
@@ -73,7 +68,8 @@ func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspec
 		{"OperationMode", &found.Mode}, {"UnreachableNodes", &found.Unreachable}, {"JoiningNodes", &found.Joining},
 		{"LeavingNodes", &found.Leaving}, {"MovingNodes", &found.Moving},
 	}
-	calls := []jolokia.Call{jolokia.Read(storageProxy, "SchemaVersions")}
+	// Not SchemaVersions: the engine asks every node for it and waits 10 s for one that has just died.
+	var calls []jolokia.Call
 	for _, list := range lists {
 		calls = append(calls, jolokia.Read(storageService, list.attribute))
 	}
@@ -85,18 +81,15 @@ func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspec
 		if err != nil {
 			return err
 		}
-		if err := answers[0].Into(&found.SchemaVersions); err != nil {
-			return err
-		}
 		for index, list := range lists {
-			if err := answers[1+index].Into(list.into); err != nil {
+			if err := answers[index].Into(list.into); err != nil {
 				return err
 			}
 		}
 		for index, one := range counters {
 			var value float64
 			// A kind of request that there was none of yet has no figures.
-			if err := answers[1+len(lists)+index].Into(&value); err == nil {
+			if err := answers[len(lists)+index].Into(&value); err == nil {
 				*one.into += value
 			}
 		}
@@ -105,7 +98,6 @@ func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspec
 	if err != nil {
 		return Inspection{}, err
 	}
-	delete(found.SchemaVersions, unreachableSchema)
 	const microsecondsPerMS = 1000
 	found.PendingCompactions = int(compactions)
 	found.Client = ClientRequests{

@@ -41,7 +41,7 @@ func TestANodeJoinsOnlyWhatItWasToldOf(t *testing.T) {
 			v.Schemas = map[string][]string{schemaSeen: others[:2], "s2": others[2:]}
 		}, "schema differs from that of 127.0.0.3"},
 		{"a member does not answer", func(v *ringView) {
-			v.Schemas = map[string][]string{schemaSeen: others[:2], unreachableSchema: others[2:]}
+			v.Schemas = map[string][]string{schemaSeen: others[:2], "UNREACHABLE": others[2:]}
 		}, "schema differs from that of 127.0.0.3"},
 		{"somebody leaves", func(v *ringView) { v.Leaving = others[:1] }, "joining, leaving or moving"},
 		{"somebody else joins", func(v *ringView) { v.Joining = []string{"127.0.0.8"} }, "joining, leaving or moving"},

@@ -23,10 +23,10 @@ FIRST_BOOT = {
 }
 
 # A node that joins a ring with data is held back by its agent until it knows what the living members know; that is
-# what the ring delay is for, so it may be short. A replacement cannot be held back: its delays are what gossip needs
-# on a busy machine, and its data is checked before it counts.
+# what the ring delay is for, so it may be short. A replacement cannot be held back. It waits four ring delays in all
+# before it fetches; its agent starts it again with longer ones when it has not seen the whole ring by then.
 _JOIN = {"gossip_settle_polls": 0, "ring_delay_ms": 2000, "superuser_setup_delay_ms": 0}
-_REPLACE = {"gossip_settle_polls": 0, "ring_delay_ms": 5000, "broadcast_interval_ms": 3000}
+_REPLACE = {"gossip_settle_polls": 0, "ring_delay_ms": 3000, "broadcast_interval_ms": 3000}
 
 
 def document(
