@@ -87,6 +87,7 @@ class _EngineData(_Strict):
     name: str
     title: str
     versions: list[_VersionData]
+    not_on: dict[str, str] = {}
     settings: list[_SettingData] = []
 
 
@@ -154,6 +155,7 @@ def _load_engine(data: _EngineData) -> None:
                 "version": version.version,
                 "is_default": version.is_default,
                 "upgrades_from": version.upgrades_from,
+                "not_on": data.not_on,
                 "position": position,
                 "enabled": True,
             },

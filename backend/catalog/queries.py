@@ -32,6 +32,8 @@ class EngineVersionFacts:
     engine: str
     title: str
     version: str
+    # By provider, why it cannot run there.
+    not_on: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def find_engine_version(engine: str, version: str | None = None) -> EngineVersio
     found = (versions.filter(version=version) if version is not None else versions.filter(is_default=True)).first()
     if found is None:
         return None
-    return EngineVersionFacts(engine=engine, title=found.engine_title, version=found.version)
+    return EngineVersionFacts(engine=engine, title=found.engine_title, version=found.version, not_on=found.not_on)
 
 
 def provider_names() -> list[str]:
@@ -255,7 +257,14 @@ def _engines() -> list[dict[str, Any]]:
     engines: dict[str, dict[str, Any]] = {}
     for version in EngineVersion.objects.filter(enabled=True).order_by("engine", "position", "version"):
         engine = engines.setdefault(
-            version.engine, {"name": version.engine, "title": version.engine_title, "versions": [], "settings": []}
+            version.engine,
+            {
+                "name": version.engine,
+                "title": version.engine_title,
+                "versions": [],
+                "settings": [],
+                "not_on": version.not_on,
+            },
         )
         engine["versions"].append(
             {"version": version.version, "is_default": version.is_default, "upgrades_from": version.upgrades_from}

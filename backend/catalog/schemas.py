@@ -104,6 +104,7 @@ class CatalogEngine(Schema):
     title: str
     versions: list[CatalogEngineVersion]
     settings: list[CatalogEngineSetting]
+    not_on: dict[str, str] = Field(description="By provider where it cannot be ordered: the reason, as a sentence")
 
 
 class Catalog(Schema):

@@ -73,6 +73,8 @@ def check_words(order: ClusterOrder) -> CheckedOrder:
 def _check_engine(order: ClusterOrder, problems: _Problems) -> str:
     found = catalog.find_engine_version(order.engine, order.engine_version)
     if found is not None:
+        if reason := found.not_on.get(order.provider):
+            problems.add("engine_not_on_provider", "provider", f"{found.title} cannot run here. {reason}")
         return found.version
     versions = catalog.engine_version_names(order.engine)
     if not versions:

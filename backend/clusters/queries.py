@@ -39,6 +39,7 @@ from backend.operations.models import Operation
 from backend.operations.states import OPEN
 
 CQL_PORT = 9042
+DYNAMODB_PORT = 8043
 
 _COLUMNS = (
     "id",
@@ -376,11 +377,12 @@ def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:
     cluster = clusters(who).filter(id=cluster_id).first()
     if cluster is None:
         raise cluster_not_found()
-    addresses = Node.objects.filter(cluster_id=cluster_id, deleted_at=None, address__isnull=False)
+    living = Node.objects.filter(cluster_id=cluster_id, deleted_at=None, address__isnull=False)
+    addresses = [address for address in living.order_by("position").values_list("address", flat=True) if address]
     return {
         "name": cluster.name,
         "ready": cluster.state in SERVING,
-        "contact_points": list(addresses.order_by("position").values_list("address", flat=True)),
+        "contact_points": addresses,
         "port": CQL_PORT,
         # Drivers of the first data centre; those near another one name it themselves.
         "datacenter": cluster.datacenters.order_by("deleted_at", "position").values_list("name", flat=True)[0],
@@ -388,6 +390,21 @@ def get_connection(who: Identity, cluster_id: str) -> dict[str, Any]:
         "tls": True,
         "ca_certificate": cluster.ca_certificate,
         "password_revealed": cluster.admin_revealed_at is not None,
+        "dynamodb": _dynamodb(cluster, addresses),
+    }
+
+
+def _dynamodb(cluster: Cluster, addresses: Sequence[str]) -> dict[str, Any] | None:
+    """By the settings of engines that have that API; None for all others, and while it is off."""
+    isolation = cluster.settings.get("alternator_write_isolation", "off")
+    if isolation == "off":
+        return None
+    port = cluster.settings.get("alternator_port", DYNAMODB_PORT)
+    hosts = (f"[{address}]" if ":" in address else address for address in addresses)
+    return {
+        "endpoints": [f"https://{host}:{port}" for host in hosts],
+        "write_isolation": isolation,
+        "access_key": cluster.admin_username,
     }
 
 

@@ -251,6 +251,14 @@ class Snippet(Schema):
     code: str
 
 
+class DynamoDb(Schema):
+    """How to reach the cluster as DynamoDB (ScyllaDB's Alternator). A client may ask any node."""
+
+    endpoints: list[str] = Field(description="https://address:port of every node; empty while there is no address")
+    write_isolation: str = Field(description="always, only_rmw_uses_lwt, forbid_rmw or unsafe_rmw")
+    access_key: str = Field(description="The access key id is the name of a role; the secret key is its salted hash")
+
+
 class Connection(Schema):
     ready: bool = Field(description="True once the cluster is active; until then addresses may be missing")
     contact_points: list[str]
@@ -260,6 +268,7 @@ class Connection(Schema):
     tls: bool
     ca_certificate: str = Field(description="PEM of the cluster's own CA")
     password_revealed: bool = Field(description="The administrator's password was shown; set a new one to see it again")
+    dynamodb: DynamoDb | None = Field(description="null: the cluster does not offer the DynamoDB API")
     snippets: list[Snippet]
 
 

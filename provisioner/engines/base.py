@@ -23,6 +23,10 @@ class Capability(StrEnum):
 
     PARALLEL_FIRST_START = "parallel-first-start"
     PARALLEL_JOIN = "parallel-join"
+    # Keyspaces may be spread by tablets: a new node gets its data after it has joined, at the engine's own pace.
+    TABLETS = "tablets"
+    # The engine itself lets clients in by their address.
+    ADDRESS_ALLOWLIST = "address-allowlist"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,14 @@ class Ring:
     members: tuple[RingMember, ...]
     version: str
     options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replaced:
+    """The dead member whose place a node takes, as the ring knows it. `host_id` is the engine's own id of it."""
+
+    address: str
+    host_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +125,21 @@ def tokens_digest(tokens: Iterable[int]) -> str:
     return hashlib.sha256(",".join(str(token) for token in sorted(tokens)).encode()).hexdigest()[:16]
 
 
+def check_startable(ring: Ring, member: RingMember) -> None:
+    """ValueError when the ring is not one that could start with this member."""
+    if member not in ring.members:
+        raise ValueError(f"{member.name} is not a member of {ring.name}")
+    if not any(other.is_seed for other in ring.members):
+        raise ValueError(f"{ring.name} has no seed")
+    owners: dict[int, str] = {}
+    for other in ring.members:
+        if not other.tokens:
+            raise ValueError(f"{other.name} has no tokens")
+        for token in other.tokens:
+            if owners.setdefault(token, other.node_id) != other.node_id:
+                raise ValueError(f"{other.name} has a token that another node has: {token}")
+
+
 class Engine(Protocol):
     name: str
     title: str
@@ -120,11 +147,11 @@ class Engine(Protocol):
     capabilities: frozenset[Capability]
 
     def node_config(
-        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None
     ) -> NodeConfig:
         """The whole configuration of one node. InvalidOption, ValueError.
 
-        `ring` holds it and all living members; for REPLACE not the dead one, whose address is `replaces_address`.
+        `ring` holds it and all living members; for REPLACE not the dead one, which is `replaces`.
         """
         ...
 

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.engines.base import Engine, InvalidOption, NodeView, PeerView, Ring, RingMember
+from provisioner.engines.base import (
+    Engine,
+    Entry,
+    InvalidOption,
+    NodeView,
+    PeerView,
+    Replaced,
+    Ring,
+    RingMember,
+)
 
 ZONES = ("zone-1a", "zone-1b", "zone-1c")
 
@@ -129,6 +138,40 @@ class EngineConformance:
         with pytest.raises(InvalidOption) as refusal:
             engine.node_config(ring, ring.members[0])
         assert refusal.value.option == "no_such_option"
+
+    @pytest.mark.parametrize("entry", [Entry.JOIN, Entry.JOIN_EMPTY])
+    def test_it_tells_a_newcomer_who_is_there(self, engine: Engine, entry: Entry) -> None:
+        ring = self.ring(2)
+        newcomer = ring.members[5]
+        joining = json.dumps(engine.node_config(ring, newcomer, entry).document["first_boot"])
+        for member in ring.members[:5]:
+            assert f'"{member.address}"' in joining
+        assert f'"{newcomer.address}"' not in joining
+
+    def test_it_tells_a_replacement_whose_place_it_takes(self, engine: Engine) -> None:
+        ring = self.ring(2)
+        dead = Replaced(address="10.9.9.9", host_id="7c7f3b8c-0000-4000-8000-000000000001")
+        document = json.dumps(engine.node_config(ring, ring.members[5], Entry.REPLACE, replaces=dead).document)
+        assert dead.address in document or dead.host_id in document
+        with pytest.raises(ValueError, match="replace"):
+            engine.node_config(ring, ring.members[5], Entry.REPLACE)
+
+    def test_how_a_node_came_in_is_no_reason_to_restart_it(self, engine: Engine) -> None:
+        ring = self.ring(2)
+        revisions = {engine.node_config(ring, ring.members[5], entry).revision for entry in Entry if entry != "replace"}
+        assert len(revisions) == 1
+        assert revisions != {""}
+
+    def test_its_settings_are_as_wanted_when_nothing_is_wanted(self, engine: Engine) -> None:
+        assert engine.settings_disagreement({}, {"read_request_timeout": "1s", "no_such_setting": "1"}) == []
+
+    # Placement.
+
+    def test_the_shares_of_all_members_are_the_number_of_replicas(self, engine: Engine) -> None:
+        ring = self.ring(2)
+        shares = engine.holdings(ring, {"test-region-1": 3})
+        assert sorted(shares) == sorted(member.node_id for member in ring.members)
+        assert sum(shares.values()) == pytest.approx(3)
 
     # Agreement.
 

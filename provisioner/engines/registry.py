@@ -2,8 +2,9 @@
 
 from provisioner.engines.base import Engine
 from provisioner.engines.cassandra.engine import CassandraEngine
+from provisioner.engines.scylla.engine import ScyllaEngine
 
-_ENGINES: dict[str, Engine] = {"cassandra": CassandraEngine()}
+_ENGINES: dict[str, Engine] = {engine.name: engine for engine in (CassandraEngine(), ScyllaEngine())}
 
 
 def engine(name: str) -> Engine:

@@ -94,7 +94,9 @@ def _missing(context: StepContext, node: Node) -> str | Wait:
     tables = ask_all(context, [*sources, node], "describe-data")
     if isinstance(tables, Wait):
         return tables
-    replication = {k["name"]: k["replication"] for k in told["keyspaces"] if k["replication"]}
+    # Tablets come to a node after it has joined, at the engine's own pace: what it lacks now says nothing.
+    placed = [keyspace for keyspace in told["keyspaces"] if not keyspace.get("tablets")]
+    replication = {keyspace["name"]: keyspace["replication"] for keyspace in placed if keyspace["replication"]}
     before = _holdings(context, _ring_before(context), replication)
     now = _holdings(context, [*others, node], replication)
     share = {keyspace: held[node.id] for keyspace, held in now.items()}

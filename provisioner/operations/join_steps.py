@@ -14,7 +14,7 @@ from backend.clusters import lifecycle
 from backend.clusters.models import Node
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable, Job
-from provisioner.engines.base import Entry, tokens_digest
+from provisioner.engines.base import Entry, Replaced, tokens_digest
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.leave_steps import out_of_ring
@@ -214,7 +214,8 @@ def _prepare(context: StepContext, node: Node, ring: Sequence[Node], entry: Entr
         # The only seed is the one that is dead.
         for other in ring:
             other.is_seed = True
-    return put_config(node, [*ring, node], entry, replaces_address=ghost["address"] if ghost else "")
+    replaces = None if ghost is None else Replaced(address=ghost["address"], host_id=ghost["host_id"])
+    return put_config(node, [*ring, node], entry, replaces=replaces)
 
 
 def _ghost(node: Node, views: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from backend.catalog.models import MachineType
 from backend.clusters import authorities, enrolment, lifecycle
 from backend.clusters.models import Cluster, Datacenter, Node
 from provisioner.agent.base import AgentUnreachable
-from provisioner.engines.base import Entry
+from provisioner.engines.base import Entry, Replaced
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.node_steps import (
@@ -168,7 +168,7 @@ def put_config(
     ring_nodes: Sequence[Node],
     entry: Entry,
     *,
-    replaces_address: str = "",
+    replaces: Replaced | None = None,
     version: str = "",
     settings: Mapping[str, Any] | None = None,
 ) -> Wait | None:
@@ -179,7 +179,7 @@ def put_config(
     cluster = node.cluster
     ring = ring_of(cluster, list(ring_nodes), version=version, settings=settings)
     member = next(member for member in ring.members if member.node_id == node.id)
-    config = surroundings().engine(cluster.engine).node_config(ring, member, entry, replaces_address=replaces_address)
+    config = surroundings().engine(cluster.engine).node_config(ring, member, entry, replaces=replaces)
     try:
         surroundings().agent(node).put_config(config.document)
     except AgentUnreachable:

@@ -52,6 +52,18 @@ def test_a_change_back_to_the_engines_own_value_needs_a_restart():
     assert restarting("cassandra", {"gc": "g1"}, {"gc": "g1"}) == []
 
 
+def test_each_engine_has_settings_of_its_own():
+    assert queries.check_settings("scylla", {"tablets": "disabled", "alternator_write_isolation": "always"}) == []
+    (problem,) = queries.check_settings("scylla", {"alternator_write_isolation": "sometimes"})
+    assert problem.message == (
+        "DynamoDB API (Alternator) is one of off, always, only_rmw_uses_lwt, forbid_rmw, unsafe_rmw."
+    )
+    (problem,) = queries.check_settings("scylla", {"alternator_port": 9042})
+    assert problem.message == "Port of the DynamoDB API is a whole number from 8000 to 8999."
+    assert queries.check_settings("cassandra", {"tablets": "disabled"}) != []
+
+
 def test_it_knows_the_ways_from_version_to_version():
     assert queries.upgrade_targets("cassandra", "5.0.5") == ["5.0.9"]
     assert queries.upgrade_targets("cassandra", "5.0.9") == []
+    assert queries.upgrade_targets("scylla", "2025.1.13") == ["2026.1.8"]

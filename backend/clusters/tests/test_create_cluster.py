@@ -6,6 +6,7 @@ from django.db import connection
 
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
+from backend.catalog import actions as catalog
 from backend.clusters import queries
 from backend.clusters.models import Cluster, Node, Secret
 from backend.clusters.states import SecretPurpose
@@ -201,3 +202,20 @@ def test_a_viewer_may_not_order(api: ApiClient, tenant: Tenant):
     answer = tenant.api(tenant.member(Role.VIEWER)).post("/clusters", ORDER)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
     assert not Cluster.objects.exists()
+
+
+def test_an_engine_that_a_provider_cannot_run_is_refused_with_the_reason(api: ApiClient):
+    answer = api.post("/clusters", ORDER | {"engine": "scylla"})
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert (error["code"], error["field"]) == ("engine_not_on_provider", "provider")
+    assert error["message"].startswith("ScyllaDB cannot run here. ScyllaDB comes as packages for machines of its own")
+    assert not Cluster.objects.exists()
+
+
+def test_scylladb_can_be_ordered_on_a_cloud(api: ApiClient):
+    catalog.load(with_tests=False, clouds={"aws": ["us-east-1"]})
+    place = {"provider": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "machine_type": "i4i.large"}
+    answer = api.post("/clusters", ORDER | {"engine": "scylla"} | place)
+    assert answer.status_code == 202, answer.content
+    assert answer.json()["cluster"]["engine_version"] == "2026.1.8"

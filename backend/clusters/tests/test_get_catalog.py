@@ -13,7 +13,8 @@ def test_it_says_what_can_be_ordered_and_how_much_fits(
     region = local["regions"][0]
     assert region["zones"] == ["local-1a", "local-1b", "local-1c"]
     assert region["nodes_that_fit"] == {"local.small": 2, "local.medium": 1, "local.large": 0}
-    (cassandra,) = catalog["engines"]
+    cassandra, scylla = catalog["engines"]
+    assert (scylla["title"], list(scylla["not_on"])) == ("ScyllaDB", ["local"])
     assert [version["is_default"] for version in cassandra["versions"]].count(True) == 1
 
 

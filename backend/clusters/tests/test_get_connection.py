@@ -31,6 +31,18 @@ def test_it_says_how_to_reach_the_cluster(api: ApiClient, active: Cluster):
     assert [snippet["id"] for snippet in shown["snippets"]] == ["cqlsh", "python", "java", "go", "node", "spark"]
 
 
+def test_it_says_how_to_reach_the_dynamodb_api_where_there_is_one(api: ApiClient, active: Cluster):
+    assert api.get(f"/clusters/{active.id}/connection").json()["dynamodb"] is None
+    Cluster.objects.filter(id=active.id).update(settings={"alternator_write_isolation": "only_rmw_uses_lwt"})
+    assert api.get(f"/clusters/{active.id}/connection").json()["dynamodb"] == {
+        "endpoints": [f"https://{address}:8043" for address in ADDRESSES],
+        "write_isolation": "only_rmw_uses_lwt",
+        "access_key": "admin",
+    }
+    Cluster.objects.filter(id=active.id).update(settings={"alternator_write_isolation": "off", "alternator_port": 8000})
+    assert api.get(f"/clusters/{active.id}/connection").json()["dynamodb"] is None
+
+
 def test_there_is_nothing_to_paste_before_there_are_addresses(api: ApiClient, creating: Cluster):
     shown = api.get(f"/clusters/{creating.id}/connection").json()
     assert (shown["ready"], shown["contact_points"], shown["snippets"]) == (False, [], [])

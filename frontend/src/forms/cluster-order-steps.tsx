@@ -12,7 +12,7 @@ import Tiles from "@cloudscape-design/components/tiles";
 import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
 import { figuresOf, needTable } from "../util/machine-types";
-import { type Draft, defaultVersion, inProvider, usualZones } from "../util/order";
+import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
 import { count, formatMib } from "../util/size";
 import { MachineTypeTable } from "./machine-type-table";
 import { TagsEditor } from "./tags-editor";
@@ -39,10 +39,11 @@ export function EngineStep({ catalog, draft, fields, change }: Props) {
           <Tiles
             ariaLabel="Engine"
             value={draft.engine}
-            items={catalog.engines.map(({ name, title }) => ({ value: name, label: title }))}
-            onChange={({ detail: { value } }) =>
-              change({ engine: value, engine_version: defaultVersion(catalog, value) })
-            }
+            items={catalog.engines.map(({ name, title }) => {
+              const reason = reasonAgainstEngine(catalog, name);
+              return { value: name, label: title, description: reason, disabled: reason !== undefined };
+            })}
+            onChange={({ detail: { value } }) => change(withEngine(catalog, draft, value))}
           />
         </FormField>
         <FormField label="Version" errorText={fields.engine_version}>
@@ -73,7 +74,10 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
           <Tiles
             ariaLabel="Provider"
             value={draft.provider}
-            items={catalog.providers.map(({ id, name }) => ({ value: id, label: name }))}
+            items={catalog.providers.map(({ id, name }) => {
+              const reason = reasonAgainst(catalog, draft.engine, id);
+              return { value: id, label: name, description: reason, disabled: reason !== undefined };
+            })}
             onChange={({ detail }) => change(inProvider(catalog, detail.value))}
           />
         </FormField>

@@ -44,6 +44,7 @@ export function ClusterConnect({ cluster }: { cluster: Cluster }) {
             </Alert>
           )}
           <Addresses cluster={cluster} connection={data} />
+          {data.dynamodb && <DynamoDb connection={data} api={data.dynamodb} />}
           <Password cluster={cluster} connection={data} />
           {data.snippets.length > 0 && <Snippets connection={data} />}
         </SpaceBetween>
@@ -106,6 +107,40 @@ function Addresses({ cluster, connection }: { cluster: Cluster; connection: Conn
           { label: "Data centre", value: <Copy value={connection.datacenter} label="data centre" /> },
           { label: "User", value: <Copy value={connection.username} label="user" /> },
           { label: "Encryption", value: connection.tls ? "TLS, with the cluster's own CA" : "None" },
+        ]}
+      />
+    </Container>
+  );
+}
+
+function DynamoDb({ connection, api }: { connection: Connection; api: NonNullable<Connection["dynamodb"]> }) {
+  return (
+    <Container
+      header={
+        <Header variant="h2" description="Any node answers. Clients verify it with the cluster's own CA.">
+          DynamoDB API
+        </Header>
+      }
+    >
+      <KeyValuePairs
+        columns={3}
+        items={[
+          {
+            label: "Endpoints",
+            value: api.endpoints.length > 0 ? <Copy value={api.endpoints.join(",")} label="endpoints" /> : "–",
+          },
+          { label: "Region", value: <Copy value={connection.datacenter} label="region" /> },
+          { label: "Write isolation", value: api.write_isolation },
+          { label: "Access key id", value: <Copy value={api.access_key} label="access key id" /> },
+          {
+            label: "Secret access key",
+            value: (
+              <Box>
+                What <Box variant="code">SELECT salted_hash FROM system.roles WHERE role = '{api.access_key}'</Box>{" "}
+                answers in CQL
+              </Box>
+            ),
+          },
         ]}
       />
     </Container>

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { ApiError, type Catalog } from "../api";
 import { LOCAL } from "./machine-types.testing";
-import { complaintsAt, firstDraft, inProvider, REVIEW, toOrder } from "./order";
+import {
+  complaintsAt,
+  firstDraft,
+  inProvider,
+  REVIEW,
+  reasonAgainst,
+  reasonAgainstEngine,
+  toOrder,
+  withEngine,
+} from "./order";
 
 const catalog: Catalog = {
   engines: [
@@ -13,6 +22,14 @@ const catalog: Catalog = {
         { version: "5.0.6", is_default: false, upgrades_from: ["5.0.5"] },
         { version: "5.0.5", is_default: true, upgrades_from: [] },
       ],
+      not_on: {},
+    },
+    {
+      name: "scylla",
+      title: "ScyllaDB",
+      settings: [],
+      versions: [{ version: "2026.1.8", is_default: true, upgrades_from: [] }],
+      not_on: { local: "It needs machines of its own." },
     },
   ],
   providers: [
@@ -45,6 +62,31 @@ describe("firstDraft", () => {
 
   it("forgets region, zones and type with the provider", () => {
     expect(inProvider(catalog, "empty")).toEqual({ provider: "empty", region: "", zones: [], machine_type: "" });
+  });
+});
+
+describe("withEngine", () => {
+  const draft = firstDraft(catalog);
+
+  it("leaves a provider that cannot run the engine, and keeps one that can", () => {
+    expect(withEngine(catalog, draft, "scylla")).toEqual({
+      engine: "scylla",
+      engine_version: "2026.1.8",
+      provider: "empty",
+      region: "",
+      zones: [],
+      machine_type: "",
+    });
+    expect(withEngine(catalog, draft, "cassandra")).toEqual({ engine: "cassandra", engine_version: "5.0.5" });
+  });
+
+  it("says why, only when no provider can", () => {
+    expect(reasonAgainst(catalog, "scylla", "local")).toBe("It needs machines of its own.");
+    expect(reasonAgainst(catalog, "scylla", "empty")).toBeUndefined();
+    expect(reasonAgainstEngine(catalog, "scylla")).toBeUndefined();
+    const alone = { ...catalog, providers: catalog.providers.slice(0, 1) };
+    expect(reasonAgainstEngine(alone, "scylla")).toBe("It needs machines of its own.");
+    expect(reasonAgainstEngine(alone, "cassandra")).toBeUndefined();
   });
 });
 

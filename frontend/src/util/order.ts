@@ -45,6 +45,25 @@ export function defaultVersion(catalog: Catalog, engine: string): string {
   return (versions.find(({ is_default }) => is_default) ?? versions[0])?.version ?? "";
 }
 
+/** Why an engine cannot be ordered with a provider; undefined: it can. */
+export function reasonAgainst(catalog: Catalog, engine: string, provider: string): string | undefined {
+  return catalog.engines.find(({ name }) => name === engine)?.not_on[provider];
+}
+
+/** What changes when another engine is chosen: its own version, and a provider that can run it if this one cannot. */
+export function withEngine(catalog: Catalog, draft: Draft, engine: string): Partial<Draft> {
+  const chosen = { engine, engine_version: defaultVersion(catalog, engine) };
+  if (reasonAgainst(catalog, engine, draft.provider) === undefined) return chosen;
+  const other = catalog.providers.find(({ id }) => reasonAgainst(catalog, engine, id) === undefined);
+  return other === undefined ? chosen : { ...chosen, ...inProvider(catalog, other.id) };
+}
+
+/** Why an engine cannot be ordered at all: no provider there is can run it. */
+export function reasonAgainstEngine(catalog: Catalog, engine: string): string | undefined {
+  const reasons = catalog.providers.map(({ id }) => reasonAgainst(catalog, engine, id));
+  return reasons.includes(undefined) ? undefined : reasons[0];
+}
+
 /** What changes when another provider is chosen: nothing of the old one's regions and types exists there. */
 export function inProvider(
   catalog: Catalog,

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from provisioner.engines.base import Entry, Ring, RingMember
+from provisioner.engines.base import Entry, Replaced, Ring, RingMember, check_startable
 from provisioner.engines.cassandra.options import parse_options
 
 # Up to this heap a node is one of several on a small computer: a collector and a compiler that start cheaply suit it.
@@ -30,18 +30,18 @@ _REPLACE = {"gossip_settle_polls": 0, "ring_delay_ms": 3000, "broadcast_interval
 
 
 def document(
-    ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+    ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None
 ) -> dict[str, Any]:
     """InvalidOption; ValueError when the ring is not one that could start."""
-    _check(ring, member)
+    check_startable(ring, member)
     written = _written(ring, member)
     # Seeds are taken over by a running engine, and the replication is that of keyspaces made at the first start.
     lasting = {name: value for name, value in written.items() if name not in ("seeds", "system_auth_replication")}
     digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
-    return written | {"revision": digest[:32], "first_boot": _first_boot(ring, member, entry, replaces_address)}
+    return written | {"revision": digest[:32], "first_boot": _first_boot(ring, member, entry, replaces)}
 
 
-def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces_address: str) -> dict[str, Any]:
+def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces: Replaced | None) -> dict[str, Any]:
     others = [other.address for other in ring.members if other.node_id != member.node_id]
     match entry:
         case Entry.FIRST:
@@ -51,9 +51,9 @@ def _first_boot(ring: Ring, member: RingMember, entry: Entry, replaces_address: 
         case Entry.JOIN | Entry.JOIN_EMPTY:
             return _JOIN | {"auto_bootstrap": True, "join": {"members": others}}
         case Entry.REPLACE:
-            if not replaces_address:
+            if replaces is None:
                 raise ValueError(f"{member.name} is to replace a node, but it is not said where that one was")
-            return _REPLACE | {"replace_address": replaces_address}
+            return _REPLACE | {"replace_address": replaces.address}
         case Entry.MEMBER:
             return {}
 
@@ -77,17 +77,3 @@ def _written(ring: Ring, member: RingMember) -> dict[str, Any]:
         "jvm": jvm,
         "settings": options.settings(),
     }
-
-
-def _check(ring: Ring, member: RingMember) -> None:
-    if member not in ring.members:
-        raise ValueError(f"{member.name} is not a member of {ring.name}")
-    if not any(other.is_seed for other in ring.members):
-        raise ValueError(f"{ring.name} has no seed")
-    owners: dict[int, str] = {}
-    for other in ring.members:
-        if not other.tokens:
-            raise ValueError(f"{other.name} has no tokens")
-        for token in other.tokens:
-            if owners.setdefault(token, other.node_id) != other.node_id:
-                raise ValueError(f"{other.name} has a token that another node has: {token}")

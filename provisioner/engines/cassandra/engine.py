@@ -3,8 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from provisioner.engines.base import Capability, Entry, NodeConfig, NodeView, Ring, RingMember, SettingDifference
-from provisioner.engines.cassandra import agreement, configuration, placement
+from provisioner.engines import agreement, placement
+from provisioner.engines.base import (
+    Capability,
+    Entry,
+    NodeConfig,
+    NodeView,
+    Replaced,
+    Ring,
+    RingMember,
+    SettingDifference,
+)
+from provisioner.engines.cassandra import configuration
 from provisioner.engines.cassandra.options import differences as setting_differences
 
 
@@ -13,12 +23,12 @@ class CassandraEngine:
     title = "Apache Cassandra"
     cql_port = 9042
     # Pre-tokened nodes of an empty ring may start side by side. Joins to a ring with data go one after another.
-    capabilities = frozenset({Capability.PARALLEL_FIRST_START})
+    capabilities = frozenset({Capability.PARALLEL_FIRST_START, Capability.ADDRESS_ALLOWLIST})
 
     def node_config(
-        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces_address: str = ""
+        self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None
     ) -> NodeConfig:
-        document = configuration.document(ring, member, entry, replaces_address=replaces_address)
+        document = configuration.document(ring, member, entry, replaces=replaces)
         return NodeConfig(engine=self.name, version=ring.version, document=document, revision=str(document["revision"]))
 
     def ring_disagreement(self, ring: Ring, views: list[NodeView]) -> str:

@@ -1,35 +1,20 @@
 """What the owner of a cluster may set of Cassandra: a closed list with limits, and what each is in cassandra.yaml.
 
 Titles, descriptions and limits are data in backend/catalog/data/cassandra.json; a test checks that both lists agree.
-Here is what the catalogue must not know: the engine's own names and units.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from provisioner.engines import settings
 from provisioner.engines.base import InvalidOption, SettingDifference
+from provisioner.engines.settings import Setting, Truth, Whole
 
 COLLECTORS = ("default", "serial", "g1", "zgc")
 _COLLECTOR = "gc"
 
-
-@dataclass(frozen=True)
-class Whole:
-    """A whole number with these limits, written with this unit; without one it is written as a number."""
-
-    yaml: str
-    low: int
-    high: int
-    unit: str = ""
-
-
-@dataclass(frozen=True)
-class Truth:
-    yaml: str
-
-
-SETTINGS: dict[str, Whole | Truth] = {
+SETTINGS: dict[str, Setting] = {
     "read_timeout_ms": Whole("read_request_timeout", 100, 600_000, "ms"),
     "range_timeout_ms": Whole("range_request_timeout", 100, 600_000, "ms"),
     "write_timeout_ms": Whole("write_request_timeout", 100, 600_000, "ms"),
@@ -56,11 +41,6 @@ SETTINGS: dict[str, Whole | Truth] = {
     "batch_size_fail_kib": Whole("batch_size_fail_threshold", 1, 65_536, "KiB"),
 }
 
-# Factors to the smallest unit of a kind, as the engine writes values back.
-_MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
-_BYTES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-_RATES = {f"{unit}/s": factor for unit, factor in _BYTES.items()}
-
 
 @dataclass(frozen=True, kw_only=True)
 class CassandraOptions:
@@ -70,11 +50,7 @@ class CassandraOptions:
 
     def settings(self) -> dict[str, Any]:
         """What goes into cassandra.yaml."""
-        return {
-            setting.yaml: _written(setting, self.values[name])
-            for name, setting in SETTINGS.items()
-            if name in self.values
-        }
+        return settings.in_file(self.values, SETTINGS)
 
     @property
     def collector(self) -> str | None:
@@ -89,58 +65,12 @@ def names() -> list[str]:
 
 def parse_options(options: Mapping[str, Any]) -> CassandraOptions:
     """InvalidOption when one is unknown, of another type, or out of its limits."""
-    for name, value in options.items():
-        if name == _COLLECTOR:
-            if value not in COLLECTORS:
-                raise InvalidOption(name, f"must be one of {', '.join(COLLECTORS)}")
-            continue
-        match SETTINGS.get(name):
-            case None:
-                raise InvalidOption(name, f"unknown; there are {', '.join(sorted(names()))}")
-            case Truth():
-                if not isinstance(value, bool):
-                    raise InvalidOption(name, "must be true or false")
-            case Whole(low=low, high=high):
-                # A boolean is a whole number to Python, but not to the one who ordered.
-                if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                    raise InvalidOption(name, f"must be a whole number from {low} to {high}")
+    if (collector := options.get(_COLLECTOR, "default")) not in COLLECTORS:
+        raise InvalidOption(_COLLECTOR, f"must be one of {', '.join(COLLECTORS)}, not {collector}")
+    settings.check(options, SETTINGS, known=[_COLLECTOR])
     return CassandraOptions(values=dict(options))
 
 
 def differences(options: Mapping[str, Any], in_effect: Mapping[str, str]) -> list[SettingDifference]:
-    """Settings whose value in a running engine is not the wanted one, with both as the engine writes them.
-
-    `in_effect`: what the engine tells by its own names (the job `settings`); of what it does not tell nothing is said.
-    InvalidOption.
-    """
-    values = parse_options(options).values
-    found = []
-    for name, setting in SETTINGS.items():
-        if name not in values or setting.yaml not in in_effect:
-            continue
-        wanted, is_now = _written(setting, values[name]), in_effect[setting.yaml]
-        if _measure(_shown(wanted)) != _measure(is_now):
-            found.append(SettingDifference(setting=name, wanted=_shown(wanted), found=is_now))
-    return found
-
-
-def _written(setting: Whole | Truth, value: Any) -> Any:
-    return f"{value}{setting.unit}" if isinstance(setting, Whole) and setting.unit else value
-
-
-def _measure(text: str) -> float | str:
-    """A value as one number whatever its unit, so that 1s is 1000ms; words as they are, in lower case."""
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/µ")
-    unit = text[len(digits) :]
-    try:
-        number = float(digits)
-    except ValueError:
-        return text.lower()
-    for units in (_MILLISECONDS, _BYTES, _RATES):
-        if unit in units:
-            return number * units[unit]
-    return number if not unit else text.lower()
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """What a running engine has otherwise than wanted, see `settings.differences`. InvalidOption."""
+    return settings.differences(parse_options(options).values, SETTINGS, in_effect)

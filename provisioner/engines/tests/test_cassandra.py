@@ -8,9 +8,10 @@ import pytest
 from provisioner.engines.base import Capability, Engine, Entry, InvalidOption, SettingDifference
 from provisioner.engines.cassandra import options as cassandra_options
 from provisioner.engines.cassandra.engine import CassandraEngine
-from provisioner.engines.cassandra.options import CassandraOptions, Truth, Whole, parse_options
+from provisioner.engines.cassandra.options import CassandraOptions, parse_options
 from provisioner.engines.conformance import EngineConformance, agreeing_views, three_zone_ring
 from provisioner.engines.registry import engine, engine_names
+from provisioner.engines.settings import Truth, Whole
 
 
 class TestConformance(EngineConformance):
@@ -20,7 +21,7 @@ class TestConformance(EngineConformance):
 
 
 def test_it_is_known_by_name() -> None:
-    assert engine_names() == ["cassandra"]
+    assert engine_names() == ["cassandra", "scylla"]
     assert engine("cassandra").title == "Apache Cassandra"
     with pytest.raises(LookupError, match="there is no engine 'mongo'"):
         engine("mongo")

@@ -3,7 +3,7 @@
 import pytest
 
 from provisioner.engines.base import Ring, RingMember
-from provisioner.engines.cassandra.placement import holdings
+from provisioner.engines.placement import holdings
 
 
 def member(name: str, *tokens: int, rack: str = "r1", datacenter: str = "dc1") -> RingMember:

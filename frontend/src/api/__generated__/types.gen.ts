@@ -264,6 +264,14 @@ export type CatalogEngine = {
      * Settings
      */
     settings: Array<CatalogEngineSetting>;
+    /**
+     * Not On
+     *
+     * By provider where it cannot be ordered: the reason, as a sentence
+     */
+    not_on: {
+        [key: string]: string;
+    };
 };
 
 /**
@@ -932,6 +940,10 @@ export type Connection = {
      */
     password_revealed: boolean;
     /**
+     * null: the cluster does not offer the DynamoDB API
+     */
+    dynamodb: DynamoDb | null;
+    /**
      * Snippets
      */
     snippets: Array<Snippet>;
@@ -1100,6 +1112,32 @@ export type DesiredState = {
     settings?: {
         [key: string]: unknown;
     } | null;
+};
+
+/**
+ * DynamoDb
+ *
+ * How to reach the cluster as DynamoDB (ScyllaDB's Alternator). A client may ask any node.
+ */
+export type DynamoDb = {
+    /**
+     * Endpoints
+     *
+     * https://address:port of every node; empty while there is no address
+     */
+    endpoints: Array<string>;
+    /**
+     * Write Isolation
+     *
+     * always, only_rmw_uses_lwt, forbid_rmw or unsafe_rmw
+     */
+    write_isolation: string;
+    /**
+     * Access Key
+     *
+     * The access key id is the name of a role; the secret key is its salted hash
+     */
+    access_key: string;
 };
 
 /**
