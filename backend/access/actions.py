@@ -31,6 +31,7 @@ from backend.access.states import (
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
+from backend.catalog.queries import manages_access
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found
 from backend.clusters.states import ClusterState
@@ -264,11 +265,14 @@ def _locked_role(who: Identity, cluster_id: str, name: str) -> tuple[Cluster, di
 
 def _check_state(cluster: Cluster) -> None:
     state = ClusterState(cluster.state)
-    reason = reason_against_changing_access(state, may=True)
+    managed = manages_access(cluster.engine)
+    reason = reason_against_changing_access(state, may=True, managed=managed)
     if reason is None:
         return
     if state is ClusterState.DELETED:
         raise Conflict("cluster_deleted", f"The cluster {cluster.name} is deleted.", hint="Nothing is left to change.")
+    if not managed:
+        raise Conflict("access_not_managed", reason, hint="Connect with CQL and change roles there.")
     if (busy := open_operation(cluster.id)) is not None:
         raise operations.in_progress(busy)
     raise Conflict("cluster_not_active", reason, hint="Look at the cluster's state and its operations.")

@@ -17,6 +17,7 @@ from backend.access.states import (
 )
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
+from backend.catalog.queries import manages_access
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found, clusters
 from backend.clusters.states import ClusterState
@@ -43,7 +44,9 @@ def get_allowlist(who: Identity, cluster_id: str) -> dict[str, Any]:
     cluster = find_cluster(who, cluster_id)
     row = Allowlist.objects.filter(cluster=cluster).first()
     reason = reason_against_changing_access(
-        ClusterState(cluster.state), may=Permission.CLUSTERS_WRITE in who.permissions
+        ClusterState(cluster.state),
+        may=Permission.CLUSTERS_WRITE in who.permissions,
+        managed=manages_access(cluster.engine),
     )
     entries = row.entries if row is not None else []
     return {
@@ -78,7 +81,9 @@ def list_roles(who: Identity, cluster_id: str) -> dict[str, Any]:
     cluster = find_cluster(who, cluster_id)
     row = note_interest(cluster)
     against = reason_against_changing_access(
-        ClusterState(cluster.state), may=Permission.CLUSTERS_WRITE in who.permissions
+        ClusterState(cluster.state),
+        may=Permission.CLUSTERS_WRITE in who.permissions,
+        managed=manages_access(cluster.engine),
     )
     passwords = {password.role: password for password in RolePassword.objects.filter(cluster=cluster)}
     items = [
@@ -122,6 +127,8 @@ def _role(
 
 def note_interest(cluster: Cluster) -> RoleReading:
     row, _ = RoleReading.objects.get_or_create(cluster=cluster)
+    if not manages_access(cluster.engine):
+        return row
     stale = Q(looked_at=None) | Q(looked_at__lt=Now() - _NOTE_INTEREST_EVERY)
     RoleReading.objects.filter(stale, cluster=cluster).update(looked_at=Now())
     return row

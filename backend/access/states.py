@@ -32,6 +32,7 @@ _GONE = "The cluster is deleted."
 _MAY_NOT = "Your role or token may not change clusters."
 _MAY_NOT_READ = "Your role or token may not see passwords."
 _NOT_ACTIVE = "The cluster is not active."
+_NOT_MANAGED = "Roles of this engine are changed over CQL, as the administrator; the allowlist is not for it."
 
 
 def applicable(resource: str) -> tuple[str, ...]:
@@ -39,10 +40,15 @@ def applicable(resource: str) -> tuple[str, ...]:
     return next((permissions for form, permissions in RESOURCES if form.fullmatch(resource)), ())
 
 
-def reason_against_changing_access(state: ClusterState, *, may: bool) -> str | None:
-    """Against changing roles or the allowlist. Work on data and ring is no reason: both go on side by side."""
+def reason_against_changing_access(state: ClusterState, *, may: bool, managed: bool) -> str | None:
+    """Against changing roles or the allowlist. Work on data and ring is no reason: both go on side by side.
+
+    `managed`: the engine's roles can be changed from here.
+    """
     if state is ClusterState.DELETED:
         return _GONE
+    if not managed:
+        return _NOT_MANAGED
     if not may:
         return _MAY_NOT
     return None if state in SERVING else _NOT_ACTIVE

@@ -88,6 +88,7 @@ class _EngineData(_Strict):
     title: str
     versions: list[_VersionData]
     not_on: dict[str, str] = {}
+    manages_access: bool = True
     settings: list[_SettingData] = []
 
 
@@ -156,6 +157,7 @@ def _load_engine(data: _EngineData) -> None:
                 "is_default": version.is_default,
                 "upgrades_from": version.upgrades_from,
                 "not_on": data.not_on,
+                "manages_access": data.manages_access,
                 "position": position,
                 "enabled": True,
             },

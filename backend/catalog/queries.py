@@ -93,6 +93,11 @@ def engine_names() -> list[str]:
     return sorted(set(EngineVersion.objects.filter(enabled=True).values_list("engine", flat=True)))
 
 
+def manages_access(engine: str) -> bool:
+    """Whether the roles of clusters of this engine, and from where they may be used, can be changed from here."""
+    return not EngineVersion.objects.filter(engine=engine, manages_access=False).exists()
+
+
 def engine_version_names(engine: str) -> list[str]:
     versions = EngineVersion.objects.filter(engine=engine, enabled=True)
     return list(versions.order_by("position", "version").values_list("version", flat=True))

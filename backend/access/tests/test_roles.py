@@ -206,3 +206,18 @@ def test_a_token_needs_the_scope_to_reveal(tenant: Tenant, read: Cluster):
     api = tenant.api(scopes=[Permission.CLUSTERS_READ, Permission.CLUSTERS_WRITE])
     answer = api.post(f"/clusters/{read.id}/roles/ann/reveal")
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "missing_scope")
+
+
+def test_roles_of_an_engine_that_cannot_be_managed_from_here_say_so(api: ApiClient, active: Cluster):
+    Cluster.objects.filter(id=active.id).update(engine="scylla")
+    shown = api.get(f"/clusters/{active.id}/roles").json()
+    reason = "Roles of this engine are changed over CQL, as the administrator; the allowlist is not for it."
+    assert [action["reason"] for action in shown["allowed_actions"]] == [reason, reason]
+    assert api.get(f"/clusters/{active.id}/allowlist").json()["allowed_actions"][0]["reason"] == reason
+    for answer in (
+        api.post(f"/clusters/{active.id}/roles", BOB),
+        api.post(f"/clusters/{active.id}/roles/refresh"),
+        api.put(f"/clusters/{active.id}/allowlist", {"entries": [{"cidr": "10.0.0.0/8", "description": ""}]}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "access_not_managed"), answer.content
+    assert queries.clusters_to_read(older_than=queries.INTEREST, at_most=9) == []

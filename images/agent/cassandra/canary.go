@@ -2,44 +2,19 @@ package cassandra
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strconv"
 	"time"
 
 	"ringmaster/agent"
+	"ringmaster/agent/canary"
 	"ringmaster/agent/cql"
 	"ringmaster/agent/jolokia"
 )
 
-// canaries is how many rows there are, one in each of as many equal parts of the ring: a node that holds less than it should
-// misses some of them.
-const canaries = 256
-
 // createCanary makes their table. A read at ONE must be of the one replica that is asked, so no other is asked for being faster.
 const createCanary = "CREATE TABLE IF NOT EXISTS ringmaster.canary (id text PRIMARY KEY, planted_at timestamp)" +
 	" WITH speculative_retry = 'NEVER' AND read_repair = 'NONE'"
-
-// canaryIDs are the keys of the rows, in the order of the ring.
-func canaryIDs() []string {
-	ids := make([]string, 0, canaries)
-	for part := range canaries {
-		for try := 0; ; try++ {
-			id := fmt.Sprintf("%d.%d", part, try)
-			if partOfRing(tokenOf([]byte(id))) == part {
-				ids = append(ids, id)
-				break
-			}
-		}
-	}
-	return ids
-}
-
-// partOfRing is which of the equal parts a token is in.
-func partOfRing(token int64) int {
-	const bitsOfPart = 8
-	return int((uint64(token) ^ 1<<63) >> (64 - bitsOfPart))
-}
 
 // plantCanary writes the rows. Error code: canary-missing.
 func (e *Engine) plantCanary(ctx context.Context, _ Nothing, report agent.Report) (Nothing, error) {
@@ -48,8 +23,8 @@ func (e *Engine) plantCanary(ctx context.Context, _ Nothing, report agent.Report
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	for index, id := range canaryIDs() {
-		report(float64(index)/canaries, "Writing canary rows")
+	for index, id := range canary.IDs() {
+		report(float64(index)/canary.Rows, "Writing canary rows")
 		if err := untilPassed(ctx, func() error {
 			conn, err := e.control.again(ctx)
 			if err != nil {
@@ -120,7 +95,7 @@ func (e *Engine) canariesHere(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	own := net.JoinHostPort(config.Address, strconv.Itoa(internodePort))
-	ids := canaryIDs()
+	ids := canary.IDs()
 	calls := make([]jolokia.Call, len(ids))
 	for index, id := range ids {
 		calls[index] = jolokia.Exec(storageService, replicasOperation,

@@ -30,13 +30,8 @@ func sysctls() map[string]string {
 	}
 }
 
-// unit is the engine's systemd unit.
-func unit(engine string) string {
-	if engine == Scylla {
-		return "scylla-server.service"
-	}
-	return "ringmaster-agent.service" // it starts Cassandra itself
-}
+// agentUnit is the systemd unit of the agent, which starts the engine.
+const agentUnit = "ringmaster-agent.service"
 
 func (m *making) files(uuid string) {
 	write := func(path, content string) { m.plan.Files = append(m.plan.Files, File{Path: path, Content: content}) }
@@ -47,13 +42,8 @@ func (m *making) files(uuid string) {
 	}
 	write(sysctlFile, sysctl.String())
 	write("/etc/systemd/system/"+slice, m.sliceUnit())
-	write("/etc/systemd/system/"+unit(m.spec.Engine)+".d/ringmaster.conf", m.dropIn())
-	helpers := []string{"prometheus-node-exporter.service", "chrony.service"}
-	if m.spec.Engine == Scylla {
-		// Cassandra is the agent's child and would be confined with it.
-		helpers = append(helpers, "ringmaster-agent.service")
-	}
-	for _, helper := range helpers {
+	write("/etc/systemd/system/"+agentUnit+".d/ringmaster.conf", m.dropIn())
+	for _, helper := range []string{"prometheus-node-exporter.service", "chrony.service"} {
 		write("/etc/systemd/system/"+helper+".d/ringmaster.conf", madeByAgent+"[Service]\nSlice="+slice+"\n")
 	}
 	if uuid != "" {
@@ -108,14 +98,15 @@ func (m *making) sliceUnit() string {
 	return text + "CPUWeight=20\n"
 }
 
-// dropIn makes the engine wait for its data and lifts its limits.
+// dropIn makes the agent wait for the engine's data, and lifts the limits that the engine gets from it. Cassandra is the agent's child
+// and would be confined with it; ScyllaDB is started in a scope beside it.
 func (m *making) dropIn() string {
 	var text strings.Builder
 	text.WriteString(madeByAgent)
 	fmt.Fprintf(&text, "[Unit]\nRequires=%[1]s\nAfter=%[1]s ringmaster-firstboot.service\n\n", mountUnit(m.spec.Engine))
 	fmt.Fprintf(&text, "[Service]\nLimitMEMLOCK=infinity\nLimitNOFILE=%d\n", openFiles)
-	if m.spec.Engine == Scylla && m.confined() {
-		fmt.Fprintf(&text, "AllowedCPUs=%s\n", m.choice.Shards)
+	if m.spec.Engine == Scylla {
+		fmt.Fprintf(&text, "Slice=%s\n", slice)
 	}
 	return text.String()
 }

@@ -232,6 +232,7 @@ func (m *nodeMachine) firstBoot(ctx context.Context) (agent.FirstBootReport, err
 // the root disk: a node that lost its data must know who it was.
 func (m *nodeMachine) engineFolders(engine string) error {
 	if engine != tuning.Cassandra {
+		// ScyllaDB is told where its data is.
 		return nil
 	}
 	below := filepath.Join(m.stateDir, cassandra.Name)

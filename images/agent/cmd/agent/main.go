@@ -18,6 +18,7 @@ import (
 	"ringmaster/agent"
 	"ringmaster/agent/cassandra"
 	"ringmaster/agent/identity"
+	"ringmaster/agent/scylla"
 	"ringmaster/agent/statefile"
 )
 
@@ -163,7 +164,34 @@ func parse(name string, arguments []string, problems io.Writer) (options, error)
 // parts are what run joins and status looks at.
 type parts struct {
 	identity *identity.Identity
-	engine   *cassandra.Engine
+	engine   nodeEngine
+}
+
+// nodeEngine is the one engine of this machine.
+type nodeEngine interface {
+	agent.Engine
+	// RunOn confines the engine to some CPUs from its next start on, unless it sees to that itself.
+	RunOn(cpus []int)
+	// Accepts asks the engine itself whether it takes CQL connections.
+	Accepts(ctx context.Context) bool
+}
+
+// newEngine makes the engine that the machine is for; where that is not said, Cassandra.
+func newEngine(chosen options, self *identity.Identity, log *slog.Logger) (nodeEngine, error) {
+	key, authority, former := self.EnginePEM(), self.EngineAuthorityPEM(), self.FormerEngineCertificate()
+	name := cassandra.Name
+	if chosen.data.Machine != nil && chosen.data.Machine.Engine != "" {
+		name = chosen.data.Machine.Engine
+	}
+	switch name {
+	case cassandra.Name:
+		files := cassandra.Identity{KeyAndCertificate: key, Authority: authority, FormerCertificate: former}
+		return cassandra.New(chosen.stateDir, chosen.data.EngineCache, chosen.data.NodeID, files, log)
+	case scylla.Name:
+		files := scylla.Identity{KeyAndCertificate: key, Authority: authority, FormerCertificate: former}
+		return scylla.New(chosen.stateDir, scylla.Packaged(), chosen.data.NodeID, files, log)
+	}
+	return nil, fmt.Errorf("user data: there is no engine %q, only %q and %q", name, cassandra.Name, scylla.Name)
 }
 
 func open(chosen options, log *slog.Logger) (parts, error) {
@@ -174,10 +202,7 @@ func open(chosen options, log *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	files := cassandra.Identity{
-		KeyAndCertificate: self.EnginePEM(), Authority: self.EngineAuthorityPEM(), FormerCertificate: self.FormerEngineCertificate(),
-	}
-	engine, err := cassandra.New(chosen.stateDir, chosen.data.EngineCache, chosen.data.NodeID, files, log)
+	engine, err := newEngine(chosen, self, log)
 	if err != nil {
 		return parts{}, err
 	}

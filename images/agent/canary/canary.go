@@ -1,10 +1,37 @@
-package cassandra
+// Package canary names the rows that are written to find out whether a node has its data: one in each of many equal parts of the
+// ring, so that a node that holds less than it should misses some of them.
+package canary
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 )
+
+// Rows is how many there are.
+const Rows = 256
+
+// IDs are their keys, in the order of the ring.
+func IDs() []string {
+	ids := make([]string, 0, Rows)
+	for part := range Rows {
+		for try := 0; ; try++ {
+			id := fmt.Sprintf("%d.%d", part, try)
+			if partOfRing(tokenOf([]byte(id))) == part {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	return ids
+}
+
+// partOfRing is which of the equal parts a token is in.
+func partOfRing(token int64) int {
+	const bitsOfPart = 8
+	return int((uint64(token) ^ 1<<63) >> (64 - bitsOfPart))
+}
 
 // tokenOf is the token of a partition key of one text column: the first half of MurmurHash3_x64_128 with seed 0, by Austin
 // Appleby. The engine's own differs from the original where a key ends in bytes above 127, which our keys do not have.
