@@ -30,8 +30,18 @@ class Capability(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DiskFigures:
+    """What all local disks of a node do together: requests of 4 KiB and bytes, per second."""
+
+    read_iops: int
+    read_bandwidth: int
+    write_iops: int
+    write_bandwidth: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class RingMember:
-    """A node as the engine sees it. `rack` is the zone."""
+    """A node as the engine sees it. `rack` is the zone. `vcpus` and `disks`: None where its machine is shared."""
 
     node_id: str
     name: str
@@ -41,6 +51,8 @@ class RingMember:
     tokens: tuple[int, ...]
     is_seed: bool
     heap_mib: int
+    vcpus: int | None = None
+    disks: DiskFigures | None = None
 
 
 class Entry(StrEnum):

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wai
 from provisioner.operations.node_steps import (
     cluster_of,
     datacenter_of,
+    disk_figures,
     done_or_wait,
     live_nodes,
     node_of,
@@ -119,6 +121,9 @@ def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> Machine
             "generation": node.generation,
             "provider": cluster.provider,
         }
+        if (figures := disk_figures(machine_type)) is not None:
+            # Every node goes by the same, whatever its image knows and whenever it was made.
+            user_data["machine"]["io_properties"] = asdict(figures)
     return MachineSpec(
         name=names.machine(node),
         network=names.network(node.datacenter),

@@ -8,7 +8,7 @@ from backend.clusters import vault
 from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.states import SecretPurpose
 from provisioner.agent.base import AgentUnreachable, Job
-from provisioner.engines.base import Ring, RingMember
+from provisioner.engines.base import DiskFigures, Ring, RingMember
 from provisioner.operations import names
 from provisioner.operations.base import Done, Outcome, StepContext, Wait
 from provisioner.operations.passwords import CONTROL_USERNAME
@@ -101,22 +101,17 @@ def ring_of(
     cluster: Cluster, nodes: list[Node], *, version: str = "", settings: Mapping[str, Any] | None = None
 ) -> Ring:
     """The ring of these nodes. `version` of the engine and its `settings`: left out, those the cluster has."""
-    heap_mib = {
-        (provider, name): heap
-        for provider, name, heap in MachineType.objects.filter(provider_id=cluster.provider).values_list(
-            "provider_id", "name", "heap_mib"
-        )
-    }
+    types = {found.name: found for found in MachineType.objects.filter(provider_id=cluster.provider)}
     return Ring(
         cluster_id=cluster.id,
         name=cluster.ring_name,
-        members=tuple(member_of(node, heap_mib[cluster.provider, node.machine_type]) for node in nodes),
+        members=tuple(member_of(node, types[node.machine_type]) for node in nodes),
         version=version or cluster.engine_version,
         options=dict(cluster.settings if settings is None else settings),
     )
 
 
-def member_of(node: Node, heap_mib: int) -> RingMember:
+def member_of(node: Node, machine_type: MachineType) -> RingMember:
     if node.address is None:
         raise LookupError(f"{node.name} has no address yet")
     return RingMember(
@@ -125,7 +120,20 @@ def member_of(node: Node, heap_mib: int) -> RingMember:
         address=node.address,
         datacenter=node.datacenter.name,
         rack=node.zone,
-        heap_mib=heap_mib,
+        heap_mib=machine_type.heap_mib,
         tokens=tuple(node.tokens),
         is_seed=node.is_seed,
+        vcpus=machine_type.vcpus,
+        disks=disk_figures(machine_type),
+    )
+
+
+def disk_figures(machine_type: MachineType) -> DiskFigures | None:
+    """The one value that every node on a machine of this type goes by; None: nothing is known of its disks."""
+    read_iops, read_bandwidth = machine_type.io_read_iops, machine_type.io_read_bandwidth
+    write_iops, write_bandwidth = machine_type.io_write_iops, machine_type.io_write_bandwidth
+    if read_iops is None or read_bandwidth is None or write_iops is None or write_bandwidth is None:
+        return None
+    return DiskFigures(
+        read_iops=read_iops, read_bandwidth=read_bandwidth, write_iops=write_iops, write_bandwidth=write_bandwidth
     )

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from provisioner.engines.base import Entry, Replaced, Ring, RingMember, check_startable
+from provisioner.engines.cassandra import disks
 from provisioner.engines.cassandra.options import parse_options
 
 # Up to this heap a node is one of several on a small computer: a collector and a compiler that start cheaply suit it.
@@ -75,5 +76,12 @@ def _written(ring: Ring, member: RingMember) -> dict[str, Any]:
         "heap_mib": member.heap_mib,
         "system_auth_replication": len(ring.members),
         "jvm": jvm,
-        "settings": options.settings(),
+        # What is wished for goes before what the disks are good for.
+        "settings": _for_disks(member) | options.settings(),
     }
+
+
+def _for_disks(member: RingMember) -> dict[str, Any]:
+    if member.disks is None or member.vcpus is None:
+        return {}
+    return dict(disks.settings(member.disks, member.vcpus))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from provisioner.engines.base import Capability, Engine, Entry, InvalidOption, SettingDifference
+from provisioner.engines.base import Capability, DiskFigures, Engine, Entry, InvalidOption, SettingDifference
+from provisioner.engines.cassandra import disks
 from provisioner.engines.cassandra import options as cassandra_options
 from provisioner.engines.cassandra.engine import CassandraEngine
 from provisioner.engines.cassandra.options import CassandraOptions, parse_options
@@ -160,3 +161,47 @@ def test_it_finds_what_a_running_engine_has_otherwise() -> None:
     assert CassandraEngine().settings_disagreement(wanted, in_effect) == [
         SettingDifference(setting="cdc_enabled", wanted="true", found="false")
     ]
+
+
+AGENT_FILES = Path(__file__).resolve().parents[3] / "images" / "agent" / "ioproperties" / "testdata"
+
+
+def _agents_figures(machine_type: str) -> DiskFigures:
+    """As the agent's tests have them."""
+    text = (AGENT_FILES / f"{machine_type}.io_properties.yaml").read_text()
+    lines = (line.partition(":") for line in text.splitlines() if "read" in line or "write" in line)
+    return DiskFigures(**{name.strip(): int(value) for name, _, value in lines})
+
+
+@pytest.mark.parametrize(("machine_type", "cpus"), [("i3.8xlarge", 32), ("i4i.xlarge", 4), ("n2-highmem-16", 16)])
+def test_it_derives_from_the_disks_what_the_agent_derives(machine_type: str, cpus: int) -> None:
+    derived = disks.settings(_agents_figures(machine_type), cpus)
+    written = "".join(f"{name}: {value}\n" for name, value in derived.items())
+    assert written == (AGENT_FILES / f"{machine_type}.cassandra.yaml").read_text()
+
+
+def test_what_the_disks_are_good_for_is_in_the_configuration_unless_something_else_is_wished() -> None:
+    small = three_zone_ring("5.0.5")
+    figures = _agents_figures("i3.8xlarge")
+    members = tuple(replace(member, vcpus=32, disks=figures) for member in small.members)
+    ring = replace(small, members=members)
+    assert CassandraEngine().node_config(ring, members[0]).document["settings"] == {
+        "concurrent_reads": 328,
+        "concurrent_writes": 256,
+        "concurrent_compactors": 8,
+        "compaction_throughput": "512MiB/s",
+    }
+    wished = replace(ring, options={"concurrent_reads": 64, "compaction_throughput_mib": 0})
+    settings = CassandraEngine().node_config(wished, members[0]).document["settings"]
+    assert (settings["concurrent_reads"], settings["compaction_throughput"]) == (64, "0MiB/s")
+    assert settings["concurrent_writes"] == 256
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 8, 192])
+def test_what_it_derives_stays_within_what_can_be_set(cpus: int) -> None:
+    for figure in (1, 10**5, 10**7, 10**11):
+        slow = DiskFigures(read_iops=figure, read_bandwidth=figure, write_iops=figure, write_bandwidth=figure)
+        derived = disks.settings(slow, cpus)
+        assert 32 <= int(derived["concurrent_reads"]) <= max(32, 16 * cpus)
+        assert 1 <= int(derived["concurrent_compactors"]) <= 8
+        assert str(derived["compaction_throughput"]).endswith("MiB/s")

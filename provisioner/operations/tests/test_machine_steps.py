@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from backend.catalog.models import MachineType
+from backend.clusters.models import Cluster
 from provisioner import runner
 from provisioner.agent.schema import UserData
+from provisioner.engines.base import DiskFigures
+from provisioner.operations.node_steps import live_nodes, ring_of
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
 from provisioner.providers.base import Machine, MachineSpec, Shortfall
 
@@ -56,3 +60,23 @@ def test_a_machine_of_its_own_is_told_what_its_disks_are_for(monkeypatch: pytest
         }
         # As the agent reads it; the machine adds its own addresses.
         UserData.model_validate({"address": "", "listen": "", "engine_cache": ""} | user_data)
+
+
+def test_all_nodes_go_by_one_value_of_what_their_disks_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    figures = {"read_iops": 1644800, "read_bandwidth": 8061370940, "write_iops": 720000, "write_bandwidth": 3235102608}
+    with cluster_world(ClusterWorld.create) as world:
+        columns = {f"io_{name}": value for name, value in figures.items()} | {"io_source": "preset", "vcpus": 32}
+        MachineType.objects.filter(provider_id="fake", name="fake.small").update(**columns)
+        ensure = world.provider.ensure_machine
+
+        def listening(spec: MachineSpec) -> Machine:
+            told.append(json.loads(spec.user_data)["machine"]["io_properties"])
+            return ensure(spec)
+
+        monkeypatch.setattr(world.provider, "ensure_machine", listening)
+        world.created()
+        cluster = Cluster.objects.get()
+        members = ring_of(cluster, live_nodes(cluster)).members
+    assert told == [figures] * 3
+    assert {(member.vcpus, member.disks) for member in members} == {(32, DiskFigures(**figures))}
