@@ -135,21 +135,31 @@ func (n node) run(t *testing.T) node {
 
 // inRing makes the API tell of a ring of three that agrees.
 func (n node) inRing() node {
-	hosts, owners, live := []map[string]string{}, []map[string]string{}, []string{}
+	hosts, owners := []map[string]string{}, []map[string]string{}
 	for index, address := range []string{own, second, third} {
 		hosts = append(hosts, map[string]string{"key": address, "value": "h" + address})
 		owners = append(owners, map[string]string{"key": string(rune('1' + index)), "value": address})
-		live = append(live, address)
 	}
 	n.api.Answer("GET /storage_service/host_id", hosts)
 	n.api.Answer("GET /storage_service/hostid/local", "h"+own)
+	n.api.Answer("GET /storage_service/schema_version", "s1")
 	n.api.Answer("GET /storage_service/tokens_endpoint", owners)
-	n.api.Answer("GET /gossiper/endpoint/live/", live)
-	n.api.Answer("GET /storage_proxy/schema_versions", []map[string]any{{"key": "s1", "value": live}})
-	n.api.Answer("GET /snitch/datacenter", "dc1")
-	n.api.AnswerBy("GET /snitch/rack", func(p map[string]string) (any, error) { return "rack-of-" + p["host"], nil })
+	n.api.Answer("GET /failure_detector/endpoints/", gossip(own, second, third))
 	n.api.Answer("GET /storage_service/operation_mode", "NORMAL")
 	return n
+}
+
+// gossip is of nodes that are up, with one schema.
+func gossip(up ...string) []map[string]any {
+	var all []map[string]any
+	for _, address := range up {
+		var states []any
+		for number, value := range map[int]string{2: "s1", 3: "test-region-1", 4: "rack-of-" + address, 12: "g" + address} {
+			states = append(states, map[string]any{"application_state": number, "value": value, "version": 1})
+		}
+		all = append(all, map[string]any{"addrs": address, "is_alive": true, "application_state": states})
+	}
+	return all
 }
 
 // knowsControl makes the agent know the control account.
@@ -326,24 +336,21 @@ func TestAnEngineThatDoesNotRunIsNotAsked(t *testing.T) {
 
 func TestTheRingIsReadFromTheAPI(t *testing.T) {
 	n := newNode(t, "first").run(t).inRing()
-	n.api.Answer("GET /gossiper/endpoint/live/", []string{own, second})
+	n.api.Answer("GET /failure_detector/endpoints/", append(gossip(own, second, "10.1.0.2", "10.9.9.9"), map[string]any{"addrs": third}))
 	n.api.Answer("GET /storage_service/nodes/joining", []string{"10.1.0.2"})
 	n.api.Answer("GET /storage_service/nodes/leaving", []string{second})
 	result, err := n.do(t, agent.DescribeRing, `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := func(address, status string, up bool, schema string, tokens ...int64) agent.Peer {
-		host := "h" + address
-		if status == "JOINING" {
-			host = ""
-		}
-		return agent.Peer{Address: address, HostID: host, Datacenter: "dc1", Rack: "rack-of-" + address, SchemaVersion: schema, Up: up,
+	peer := func(address, host, status string, tokens ...int64) agent.Peer {
+		return agent.Peer{Address: address, HostID: host, Datacenter: "test-region-1", Rack: "rack-of-" + address, SchemaVersion: "s1",
 			Status: status, TokensDigest: agent.TokensDigest(tokens)}
 	}
+	down := agent.Peer{Address: third, HostID: "h" + third, Status: "NORMAL", TokensDigest: agent.TokensDigest([]int64{3})}
 	wanted := agent.RingStatus{
-		HostID: "h" + own, Datacenter: "dc1", Rack: "rack-of-" + own, SchemaVersion: "s1", Tokens: []int64{1}, TokensDigest: agent.TokensDigest([]int64{1}),
-		Peers: []agent.Peer{peer(second, "LEAVING", false, "s1", 2), peer("10.1.0.2", "JOINING", false, ""), peer(third, "NORMAL", false, "s1", 3)},
+		HostID: "h" + own, Datacenter: "test-region-1", Rack: "zone-1b", SchemaVersion: "s1", Tokens: []int64{1}, TokensDigest: agent.TokensDigest([]int64{1}),
+		Peers: []agent.Peer{peer(second, "h"+second, "LEAVING", 2), peer("10.1.0.2", "g10.1.0.2", "JOINING"), down},
 	}
 	if !reflect.DeepEqual(result, wanted) {
 		t.Errorf("%+v", result)
@@ -588,9 +595,9 @@ func TestANodeProvesItself(t *testing.T) {
 	parameters := `{"control_username": "ringmaster", "control_password": "secret", "key": "op_1", "members": ` + members + `}`
 	// At first one is not seen up.
 	live := 0
-	n.api.AnswerBy("GET /gossiper/endpoint/live/", func(map[string]string) (any, error) {
+	n.api.AnswerBy("GET /failure_detector/endpoints/", func(map[string]string) (any, error) {
 		live++
-		return []string{own, second, third}[:min(3, 1+live)], nil
+		return gossip([]string{own, second, third}[:min(3, 1+live)]...), nil
 	})
 	result, err := n.do(t, agent.Prove, parameters)
 	if err != nil {
@@ -640,7 +647,7 @@ func keyspaceRows(statement string, _ []any) (cql.Rows, error) {
 		return nil, nil
 	}
 	return cql.Rows{
-		{"keyspace_name": "shop", "replication": map[string]any{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "1"}},
+		{"keyspace_name": "shop", "replication": map[string]any{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "test-region-1": "1"}},
 		{"keyspace_name": "old_shop", "replication": map[string]any{"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "2"}},
 		{"keyspace_name": "system", "replication": map[string]any{"class": "org.apache.cassandra.locator.LocalStrategy"}},
 	}, nil
@@ -658,28 +665,28 @@ func TestReplicationOfTabletsChangesByOneReplicaAtATime(t *testing.T) {
 	result, err := n.do(t, agent.Keyspaces, `{}`)
 	wanted := Keyspaces{Keyspaces: []Keyspace{
 		{Name: "old_shop", Class: "SimpleStrategy", Replication: map[string]int{"replication_factor": 2}},
-		{Name: "shop", Class: networkTopology, Replication: map[string]int{"dc1": 1}, Tablets: true},
+		{Name: "shop", Class: networkTopology, Replication: map[string]int{"test-region-1": 1}, Tablets: true},
 		{Name: "system", Class: "LocalStrategy", Replication: map[string]int{}, System: true},
 	}}
 	if err != nil || !reflect.DeepEqual(result, wanted) {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if _, err := n.do(t, agent.Replicate, `{"keyspaces": [{"name": "shop", "replication": {"dc1": 3}}, {"name": "old_shop", "replication": {"dc1": 3}}]}`); err != nil {
+	if _, err := n.do(t, agent.Replicate, `{"keyspaces": [{"name": "shop", "replication": {"test-region-1": 3}}, {"name": "old_shop", "replication": {"test-region-1": 3}}]}`); err != nil {
 		t.Fatal(err)
 	}
 	altered := slices.DeleteFunc(n.said.said(), func(statement string) bool { return !strings.HasPrefix(statement, "ALTER") })
 	to := func(keyspace, replicas string) string {
-		return `ALTER KEYSPACE "` + keyspace + `" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': ` + replicas + `}`
+		return `ALTER KEYSPACE "` + keyspace + `" WITH replication = {'class': 'NetworkTopologyStrategy', 'test-region-1': ` + replicas + `}`
 	}
 	if !slices.Equal(altered, []string{to("shop", "2"), to("shop", "3"), to("old_shop", "3")}) {
 		t.Errorf("%q", altered)
 	}
 	for parameters, wanted := range map[string]string{
-		`{"keyspaces": [{"name": "none", "replication": {"dc1": 1}}]}`:   "unknown-keyspace",
-		`{"keyspaces": [{"name": "system", "replication": {"dc1": 1}}]}`: "keyspace-protected",
+		`{"keyspaces": [{"name": "none", "replication": {"test-region-1": 1}}]}`:   "unknown-keyspace",
+		`{"keyspaces": [{"name": "system", "replication": {"test-region-1": 1}}]}`: "keyspace-protected",
 		`{"keyspaces": [{"name": "shop", "replication": {"dc9": 1}}]}`:   "unknown-datacenter",
-		`{"keyspaces": [{"name": "shop", "replication": {"dc1": 9}}]}`:   "not-enough-nodes",
-		`{"keyspaces": [{"name": "shop", "replication": {"dc1": 0}}]}`:   "invalid-parameters",
+		`{"keyspaces": [{"name": "shop", "replication": {"test-region-1": 9}}]}`:   "not-enough-nodes",
+		`{"keyspaces": [{"name": "shop", "replication": {"test-region-1": 0}}]}`:   "invalid-parameters",
 	} {
 		if _, err := n.do(t, agent.Replicate, parameters); code(err) != wanted {
 			t.Errorf("%s: %v", parameters, err)

@@ -375,12 +375,11 @@ func (e *Engine) describeData(ctx context.Context, _ Nothing, report agent.Repor
 
 // Inspection is the result of the job inspect: what a careful operator looks at before touching a ring.
 type Inspection struct {
-	Mode           string              `json:"mode"`
-	Unreachable    []string            `json:"unreachable"`
-	Joining        []string            `json:"joining"`
-	Leaving        []string            `json:"leaving"`
-	Moving         []string            `json:"moving"`
-	SchemaVersions map[string][]string `json:"schema_versions"`
+	Mode        string   `json:"mode"`
+	Unreachable []string `json:"unreachable"`
+	Joining     []string `json:"joining"`
+	Leaving     []string `json:"leaving"`
+	Moving      []string `json:"moving"`
 	// RepairsRunning counts those that this node coordinates.
 	RepairsRunning     int            `json:"repairs_running"`
 	PendingCompactions int            `json:"pending_compactions"`
@@ -422,7 +421,6 @@ func (e *Engine) inspectOnce(ctx context.Context) (found Inspection, err error) 
 		func() (err error) { found.Joining, err = e.api.Joining(ctx); return err },
 		func() (err error) { found.Leaving, err = e.api.Leaving(ctx); return err },
 		func() (err error) { found.Moving, err = e.api.Moving(ctx); return err },
-		func() (err error) { found.SchemaVersions, err = e.api.SchemaVersions(ctx); return err },
 		func() (err error) { repairs, err = e.api.ActiveRepairs(ctx); return err },
 		func() (err error) { pending, err = e.api.PendingCompactions(ctx); return err },
 		func() (err error) { reads, err = e.api.RequestsOf(ctx, "read"); return err },
@@ -433,7 +431,6 @@ func (e *Engine) inspectOnce(ctx context.Context) (found Inspection, err error) 
 			return Inspection{}, err
 		}
 	}
-	delete(found.SchemaVersions, unreachableSchema)
 	found.RepairsRunning, found.PendingCompactions = len(repairs), int(pending)
 	found.Client = ClientRequests{
 		Reads: reads.Count + ranges.Count, Writes: writes.Count,

@@ -116,11 +116,11 @@ func (e *Engine) describeRing(ctx context.Context, _ Nothing, _ agent.Report) (a
 
 // ringFacts are the answers that the ring is put together from.
 type ringFacts struct {
-	own                          string
-	hosts, owners                map[string]string
-	live, joining, leaving, move []string
-	schemas                      map[string][]string
-	places                       map[string]scyllaapi.Place
+	own                    string
+	ownHost, ownSchema     string
+	hosts, owners          map[string]string
+	joining, leaving, move []string
+	nodes                  map[string]scyllaapi.NodeState
 }
 
 func (e *Engine) readRing(ctx context.Context) (agent.RingStatus, error) {
@@ -128,29 +128,24 @@ func (e *Engine) readRing(ctx context.Context) (agent.RingStatus, error) {
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
-	facts := ringFacts{own: config.Address, places: map[string]scyllaapi.Place{}}
+	facts := ringFacts{own: config.Address}
 	for _, ask := range []func() error{
 		func() (err error) { facts.hosts, err = e.api.HostIDs(ctx); return err },
 		func() (err error) { facts.owners, err = e.api.TokenOwners(ctx); return err },
-		func() (err error) { facts.live, err = e.api.Live(ctx); return err },
+		func() (err error) { facts.nodes, err = e.api.Nodes(ctx); return err },
 		func() (err error) { facts.joining, err = e.api.Joining(ctx); return err },
 		func() (err error) { facts.leaving, err = e.api.Leaving(ctx); return err },
 		func() (err error) { facts.move, err = e.api.Moving(ctx); return err },
-		func() (err error) { facts.schemas, err = e.api.SchemaVersions(ctx); return err },
+		func() (err error) { facts.ownHost, err = e.api.HostID(ctx); return err },
+		func() (err error) { facts.ownSchema, err = e.api.SchemaVersion(ctx); return err },
 	} {
 		if err := ask(); err != nil {
 			return agent.RingStatus{}, err
 		}
 	}
-	if facts.hosts[facts.own], err = e.api.HostID(ctx); err != nil {
-		return agent.RingStatus{}, err
-	}
-	for _, address := range slices.Concat(slices.Collect(maps.Keys(facts.hosts)), facts.joining) {
-		if facts.places[address], err = e.api.PlaceOf(ctx, address); err != nil {
-			return agent.RingStatus{}, err
-		}
-	}
-	return facts.ring()
+	ring, err := facts.ring()
+	ring.Datacenter, ring.Rack = config.Datacenter, config.Rack
+	return ring, err
 }
 
 // ring is what the facts come to. A peer is a member, which has tokens, or joins.
@@ -163,40 +158,31 @@ func (f ringFacts) ring() (agent.RingStatus, error) {
 		}
 		tokens[address] = append(tokens[address], token)
 	}
-	schema := map[string]string{}
-	for version, addresses := range f.schemas {
-		for _, address := range addresses {
-			if version != unreachableSchema {
-				schema[address] = version
-			}
-		}
-	}
 	own := slices.Sorted(slices.Values(tokens[f.own]))
 	if own == nil {
 		own = []int64{}
 	}
 	ring := agent.RingStatus{
-		HostID: f.hosts[f.own], Datacenter: f.places[f.own].Datacenter, Rack: f.places[f.own].Rack,
-		SchemaVersion: schema[f.own], Tokens: own, TokensDigest: agent.TokensDigest(own), Peers: []agent.Peer{},
+		HostID: f.ownHost, SchemaVersion: f.ownSchema, Tokens: own, TokensDigest: agent.TokensDigest(own), Peers: []agent.Peer{},
 	}
 	addresses := slices.Concat(slices.Collect(maps.Keys(f.hosts)), f.joining)
 	slices.Sort(addresses)
 	for _, address := range slices.Compact(addresses) {
-		status := f.statusOf(address)
+		status, told := f.statusOf(address), f.nodes[address]
 		if address == f.own || status == "NORMAL" && len(tokens[address]) == 0 {
 			continue
 		}
+		host := f.hosts[address]
+		if host == "" {
+			host = told.HostID
+		}
 		ring.Peers = append(ring.Peers, agent.Peer{
-			Address: address, HostID: f.hosts[address], Datacenter: f.places[address].Datacenter, Rack: f.places[address].Rack,
-			SchemaVersion: schema[address], Up: slices.Contains(f.live, address) && status == "NORMAL", Status: status,
-			TokensDigest: agent.TokensDigest(tokens[address]),
+			Address: address, HostID: host, Datacenter: told.Datacenter, Rack: told.Rack, SchemaVersion: told.SchemaVersion,
+			Up: told.Up && status == "NORMAL", Status: status, TokensDigest: agent.TokensDigest(tokens[address]),
 		})
 	}
 	return ring, nil
 }
-
-// unreachableSchema is under which the engine lists those that did not answer.
-const unreachableSchema = "UNREACHABLE"
 
 func (f ringFacts) statusOf(address string) string {
 	switch {

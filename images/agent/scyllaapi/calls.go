@@ -88,27 +88,9 @@ func (c *Client) Moving(ctx context.Context) ([]string, error) {
 	return c.words(ctx, "/storage_service/nodes/moving")
 }
 
-// Live are the addresses of the nodes that this one sees up.
-func (c *Client) Live(ctx context.Context) ([]string, error) {
-	return c.words(ctx, "/gossiper/endpoint/live/")
-}
-
 // Down are the addresses of the nodes that this one sees down.
 func (c *Client) Down(ctx context.Context) ([]string, error) {
 	return c.words(ctx, "/gossiper/endpoint/down/")
-}
-
-// Place is where a node is.
-type Place struct{ Datacenter, Rack string }
-
-// PlaceOf is where the node at an address is.
-func (c *Client) PlaceOf(ctx context.Context, address string) (Place, error) {
-	datacenter, err := c.word(ctx, "/snitch/datacenter", text{"host": address})
-	if err != nil {
-		return Place{}, err
-	}
-	rack, err := c.word(ctx, "/snitch/rack", text{"host": address})
-	return Place{Datacenter: datacenter, Rack: rack}, err
 }
 
 // SchemaVersion is the node's own.
@@ -116,16 +98,45 @@ func (c *Client) SchemaVersion(ctx context.Context) (string, error) {
 	return c.word(ctx, "/storage_service/schema_version", nil)
 }
 
-// SchemaVersions are the addresses of all nodes by the version they have; those that did not answer are under UNREACHABLE.
-func (c *Client) SchemaVersions(ctx context.Context) (map[string][]string, error) {
+// NodeState is what gossip says of a node; what it has not said yet is empty.
+type NodeState struct {
+	// Up is this node's own view.
+	Up                                      bool
+	HostID, SchemaVersion, Datacenter, Rack string
+}
+
+// Numbers of what nodes tell of themselves, from gms/application_state.hh of ScyllaDB.
+const (
+	stateSchema     = 2
+	stateDatacenter = 3
+	stateRack       = 4
+	stateHostID     = 12
+)
+
+// Nodes are all that this one has heard of, by address: members, those that join, and some that have left. No other node is asked,
+// so that a dead one costs no time.
+func (c *Client) Nodes(ctx context.Context) (map[string]NodeState, error) {
 	var told []struct {
-		Key   string   `json:"key"`
-		Value []string `json:"value"`
+		Address string `json:"addrs"`
+		Alive   bool   `json:"is_alive"`
+		States  []struct {
+			Number int    `json:"application_state"`
+			Value  string `json:"value"`
+		} `json:"application_state"`
 	}
-	err := c.get(ctx, "/storage_proxy/schema_versions", nil, &told)
-	found := make(map[string][]string, len(told))
-	for _, entry := range told {
-		found[entry.Key] = append(found[entry.Key], entry.Value...)
+	err := c.get(ctx, "/failure_detector/endpoints/", nil, &told)
+	found := make(map[string]NodeState, len(told))
+	for _, node := range told {
+		state := NodeState{Up: node.Alive}
+		fields := map[int]*string{
+			stateSchema: &state.SchemaVersion, stateDatacenter: &state.Datacenter, stateRack: &state.Rack, stateHostID: &state.HostID,
+		}
+		for _, one := range node.States {
+			if into, wanted := fields[one.Number]; wanted {
+				*into = one.Value
+			}
+		}
+		found[node.Address] = state
 	}
 	return found, err
 }

@@ -25,11 +25,9 @@ func everyCall(ctx context.Context, c *scyllaapi.Client) error {
 	note(c.Joining(ctx))
 	note(c.Leaving(ctx))
 	note(c.Moving(ctx))
-	note(c.Live(ctx))
 	note(c.Down(ctx))
-	note(c.PlaceOf(ctx, "10.0.0.1"))
 	note(c.SchemaVersion(ctx))
-	note(c.SchemaVersions(ctx))
+	note(c.Nodes(ctx))
 	note(c.Ownership(ctx, "shop"))
 	note(c.Replicas(ctx, "shop", "orders", "1"))
 	note(c.Bytes(ctx))
@@ -80,7 +78,7 @@ func without(all, some []string) []string {
 
 func TestTheClientHasNoCallThatIsNotTried(t *testing.T) {
 	// Of everyCall: one more method needs one more line there.
-	const tried = 39
+	const tried = 37
 	if methods := reflect.TypeFor[*scyllaapi.Client]().NumMethod(); methods != tried {
 		t.Errorf("the client has %d methods, %d are tried", methods, tried)
 	}
@@ -93,9 +91,15 @@ func TestAnswersAreUnderstood(t *testing.T) {
 	if hosts, err := client.HostIDs(ctx); err != nil || !reflect.DeepEqual(hosts, map[string]string{"10.0.0.1": "h1", "10.0.0.2": "h2"}) {
 		t.Errorf("%v, %v", hosts, err)
 	}
-	server.Answer("GET /storage_proxy/schema_versions", []map[string]any{{"key": "v1", "value": []string{"10.0.0.1"}}})
-	if versions, err := client.SchemaVersions(ctx); err != nil || !reflect.DeepEqual(versions, map[string][]string{"v1": {"10.0.0.1"}}) {
-		t.Errorf("%v, %v", versions, err)
+	state := func(number int, value string) map[string]any {
+		return map[string]any{"application_state": number, "value": value, "version": 1}
+	}
+	server.Answer("GET /failure_detector/endpoints/", []map[string]any{{"addrs": "10.0.0.1", "is_alive": true, "generation": 5, "version": 9,
+		"application_state": []any{state(0, "NORMAL,1"), state(2, "v1"), state(3, "dc1"), state(4, "r1"), state(12, "h1")}}, {"addrs": "10.0.0.2"}})
+	nodes, err := client.Nodes(ctx)
+	known := scyllaapi.NodeState{Up: true, HostID: "h1", SchemaVersion: "v1", Datacenter: "dc1", Rack: "r1"}
+	if err != nil || !reflect.DeepEqual(nodes, map[string]scyllaapi.NodeState{"10.0.0.1": known, "10.0.0.2": {}}) {
+		t.Errorf("%v, %v", nodes, err)
 	}
 	file := func(current, total int) map[string]any {
 		return map[string]any{"key": "f", "value": map[string]any{"file_name": "f", "current_bytes": current, "total_bytes": total}}
