@@ -105,7 +105,7 @@ func (e *Engine) dial(ctx context.Context, account Account) (*cql.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := e.tlsConfig()
+	config, err := e.identity.Trust()
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (e *Engine) Machine(context.Context) agent.MachineStatus {
 			status.Disk.DataBytes = e.look.dataBytes()
 		}
 	}
-	if own, err := ownCertificate(e.identity.KeyAndCertificate); err == nil {
+	if own, err := e.identity.Own(); err == nil {
 		status.EngineCertificateExpiresAt = &own.NotAfter
 	}
 	return status

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ringmaster/agent"
+	"ringmaster/agent/enginetls"
 	"ringmaster/agent/jolokia"
 	"ringmaster/agent/process"
 	"ringmaster/agent/statefile"
@@ -26,19 +27,12 @@ import (
 // Name is the engine's name in configurations.
 const Name = "cassandra"
 
-// Identity is the engine's own key and certificate, and the authorities of its cluster, as PEM files.
-type Identity struct {
-	KeyAndCertificate, Authority string
-	// FormerCertificate is there while the engine may still show the one that was replaced.
-	FormerCertificate string
-}
-
 // Engine is Cassandra on one machine. It implements agent.Engine.
 type Engine struct {
 	nodeID     string
 	cache      string
 	place      folders
-	identity   Identity
+	identity   enginetls.Identity
 	log        *slog.Logger
 	supervisor *supervise.Supervisor
 	management *jolokia.Client
@@ -58,7 +52,7 @@ type Engine struct {
 var _ agent.Engine = (*Engine)(nil)
 
 // New makes the engine of a machine whose state is below folder, with trees in cache.
-func New(folder, cache, nodeID string, identity Identity, log *slog.Logger) (*Engine, error) {
+func New(folder, cache, nodeID string, identity enginetls.Identity, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
 		nodeID: nodeID, cache: cache, place: folders{root: filepath.Join(folder, Name)}, identity: identity, log: log,
 		heartbeat: heartbeats{}, seeds: make(seedsDue, 1),

@@ -2,10 +2,7 @@ package cassandra
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -31,7 +28,7 @@ func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) 
 	if err != nil {
 		return TLSReloaded{}, err
 	}
-	own, err := ownCertificate(e.identity.KeyAndCertificate)
+	own, err := e.identity.Own()
 	if err != nil {
 		return TLSReloaded{}, err
 	}
@@ -44,51 +41,14 @@ func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) 
 		last = e.exec(ctx, nil, messagingService, "reloadSslCertificates")
 		for _, port := range []int{cqlPort, internodePort} {
 			if last == nil {
-				last = e.shows(ctx, net.JoinHostPort(config.Address, strconv.Itoa(port)), serial)
+				last = e.identity.Shows(ctx, net.JoinHostPort(config.Address, strconv.Itoa(port)), serial)
 			}
 		}
 		if last == nil {
-			return TLSReloaded{Serial: serial}, e.forgetFormerKey()
+			return TLSReloaded{Serial: serial}, e.identity.ForgetFormer()
 		}
 		if pause(ctx, 10*retryPause) != nil {
 			return TLSReloaded{}, agent.Errorf("tls-not-reloaded", "The engine does not use certificate %s: %v", serial, last)
 		}
 	}
-}
-
-// shows fails unless a new connection to the port is answered with the certificate of this serial.
-func (e *Engine) shows(ctx context.Context, address, serial string) error {
-	pair, err := tls.LoadX509KeyPair(e.identity.KeyAndCertificate, e.identity.KeyAndCertificate)
-	if err != nil {
-		return err
-	}
-	shown := ""
-	dialer := tls.Dialer{Config: &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
-		// Nothing is said over this connection; only what it shows is looked at.
-		InsecureSkipVerify: true,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			shown = state.PeerCertificates[0].SerialNumber.Text(16)
-			return nil
-		},
-	}}
-	within, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	socket, err := dialer.DialContext(within, "tcp", address)
-	if err != nil {
-		return err
-	}
-	_ = socket.Close()
-	if shown != serial {
-		return errors.New(address + " still shows certificate " + shown)
-	}
-	return nil
-}
-
-// forgetFormerKey ends the time in which the engine may show the key it had before.
-func (e *Engine) forgetFormerKey() error {
-	if err := os.Remove(e.identity.FormerCertificate); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -23,6 +23,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/enginetls"
 	"ringmaster/agent/process"
 	"ringmaster/agent/scyllaapi"
 	"ringmaster/agent/statefile"
@@ -31,13 +32,6 @@ import (
 
 // Name is the engine's name in configurations.
 const Name = "scylla"
-
-// Identity is the engine's own key and certificate, and the authorities of its cluster, as PEM files.
-type Identity struct {
-	KeyAndCertificate, Authority string
-	// FormerCertificate is there while the engine may still show the one that was replaced.
-	FormerCertificate string
-}
 
 // Installation is where the engine is on this machine.
 type Installation struct {
@@ -69,7 +63,7 @@ type Engine struct {
 	nodeID     string
 	at         Installation
 	place      folders
-	identity   Identity
+	identity   enginetls.Identity
 	log        *slog.Logger
 	supervisor *supervise.Supervisor
 	api        *scyllaapi.Client
@@ -83,7 +77,7 @@ type Engine struct {
 var _ agent.Engine = (*Engine)(nil)
 
 // New makes the engine of a machine whose state is below folder.
-func New(folder string, at Installation, nodeID string, identity Identity, log *slog.Logger) (*Engine, error) {
+func New(folder string, at Installation, nodeID string, identity enginetls.Identity, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
 		nodeID: nodeID, at: at, place: folders{root: filepath.Join(folder, Name), work: at.Data}, identity: identity, log: log,
 		api: scyllaapi.New(at.API),
@@ -191,7 +185,7 @@ func (e *Engine) Machine(context.Context) agent.MachineStatus {
 			status.Disk.DataBytes = e.look.dataBytes()
 		}
 	}
-	if own, err := certificateIn(e.identity.KeyAndCertificate); err == nil {
+	if own, err := e.identity.Own(); err == nil {
 		status.EngineCertificateExpiresAt = &own.NotAfter
 	}
 	return status
@@ -437,7 +431,7 @@ func (e *Engine) dialTLS(ctx context.Context, username, password string) (sessio
 	if err != nil {
 		return nil, err
 	}
-	trusted, err := e.identity.trust()
+	trusted, err := e.identity.Trust()
 	if err != nil {
 		return nil, err
 	}

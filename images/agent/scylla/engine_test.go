@@ -18,6 +18,7 @@ import (
 	"ringmaster/agent"
 	"ringmaster/agent/canary"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/enginetls"
 	"ringmaster/agent/scyllaapi/scyllatest"
 )
 
@@ -98,7 +99,7 @@ func newNode(t *testing.T, configuration string) node {
 	}
 	server := scyllatest.New(t)
 	at := Installation{Binary: binary, Options: filepath.Join(folder, "scylla.d"), Data: filepath.Join(folder, "data"), API: server.Address()}
-	engine, err := New(folder, at, "nod_1", Identity{KeyAndCertificate: "/id/key.pem", Authority: "/id/ca.pem"}, slog.New(slog.DiscardHandler))
+	engine, err := New(folder, at, "nod_1", enginetls.Identity{KeyAndCertificate: "/id/key.pem", Authority: "/id/ca.pem"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestEveryFileIsAsItWas(t *testing.T) {
 		}
 		place := folders{root: t.TempDir(), work: "/var/lib/scylla"}
 		place.work = filepath.Join(place.root, "work")
-		if err := writeFiles(config, place, Identity{KeyAndCertificate: "/id/key.pem", Authority: "/id/ca.pem"}, c.firstBoot); err != nil {
+		if err := writeFiles(config, place, enginetls.Identity{KeyAndCertificate: "/id/key.pem", Authority: "/id/ca.pem"}, c.firstBoot); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"scylla.yaml", "cassandra-rackdc.properties"} {
@@ -684,7 +685,7 @@ func TestReplicationOfTabletsChangesByOneReplicaAtATime(t *testing.T) {
 	for parameters, wanted := range map[string]string{
 		`{"keyspaces": [{"name": "none", "replication": {"test-region-1": 1}}]}`:   "unknown-keyspace",
 		`{"keyspaces": [{"name": "system", "replication": {"test-region-1": 1}}]}`: "keyspace-protected",
-		`{"keyspaces": [{"name": "shop", "replication": {"dc9": 1}}]}`:   "unknown-datacenter",
+		`{"keyspaces": [{"name": "shop", "replication": {"dc9": 1}}]}`:             "unknown-datacenter",
 		`{"keyspaces": [{"name": "shop", "replication": {"test-region-1": 9}}]}`:   "not-enough-nodes",
 		`{"keyspaces": [{"name": "shop", "replication": {"test-region-1": 0}}]}`:   "invalid-parameters",
 	} {

@@ -3,12 +3,7 @@ package scylla
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -99,7 +94,7 @@ func (p program) Ready(ctx context.Context) error {
 		return err
 	}
 	_ = socket.Close()
-	config, err := p.engine.identity.trust()
+	config, err := p.engine.identity.Trust()
 	if err != nil {
 		return err
 	}
@@ -146,60 +141,6 @@ func lines(path string) []string {
 		}
 	}
 	return found
-}
-
-// trust is that of exactly the engine beside us: a chain to the ring's authority is not enough, because every other node has one;
-// the key must be this machine's own.
-func (i Identity) trust() (*tls.Config, error) {
-	authority, err := os.ReadFile(i.Authority)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("%s holds no certificate", i.Authority)
-	}
-	own, err := certificateIn(i.KeyAndCertificate)
-	if err != nil {
-		return nil, err
-	}
-	former, err := certificateIn(i.FormerCertificate)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13,
-		// Replaced by the stricter check below; addresses are not names.
-		InsecureSkipVerify: true,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			shown := state.PeerCertificates[0]
-			if former != nil && shown.Equal(former) {
-				// Replaced in our files, but the engine has not read them yet.
-				return nil
-			}
-			if _, err := shown.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
-				return err
-			}
-			key, ok := shown.PublicKey.(*ecdsa.PublicKey)
-			if !ok || !key.Equal(own.PublicKey) {
-				return errors.New("another node's engine answers at this node's address")
-			}
-			return nil
-		},
-	}, nil
-}
-
-func certificateIn(path string) (*x509.Certificate, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			return x509.ParseCertificate(block.Bytes)
-		}
-	}
-	return nil, fmt.Errorf("%s holds no certificate", path)
 }
 
 func (e *Engine) cqlAddress() (string, error) {

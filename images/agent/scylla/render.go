@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"ringmaster/agent/enginetls"
 	"ringmaster/agent/statefile"
 )
 
@@ -49,7 +50,7 @@ const yamlNote = "# Written by the agent at every start. Change it with PUT /v1/
 
 // writeFiles renders everything the engine reads at its start. What depends on the machine, such as its CPUs and disks, was
 // written by the first boot.
-func writeFiles(config Config, place folders, tls Identity, firstBoot bool) error {
+func writeFiles(config Config, place folders, tls enginetls.Identity, firstBoot bool) error {
 	if err := place.make(); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func writeFiles(config Config, place folders, tls Identity, firstBoot bool) erro
 }
 
 // settings are scylla.yaml.
-func settings(config Config, place folders, tls Identity, firstBoot bool) map[string]any {
+func settings(config Config, place folders, tls enginetls.Identity, firstBoot bool) map[string]any {
 	tokens := make([]string, len(config.InitialTokens))
 	for index, token := range config.InitialTokens {
 		tokens[index] = strconv.FormatInt(token, 10)
@@ -115,7 +116,7 @@ func settings(config Config, place folders, tls Identity, firstBoot bool) map[st
 }
 
 // pemFiles names the engine's key, its certificate and the authorities of its ring; it reads them anew when they change.
-func pemFiles(tls Identity, more map[string]any) map[string]any {
+func pemFiles(tls enginetls.Identity, more map[string]any) map[string]any {
 	maps.Copy(more, map[string]any{
 		// One file holds both; the engine looks for what it needs.
 		"certificate": tls.KeyAndCertificate,

@@ -17,6 +17,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cassandra"
+	"ringmaster/agent/enginetls"
 	"ringmaster/agent/identity"
 	"ringmaster/agent/scylla"
 	"ringmaster/agent/statefile"
@@ -178,17 +179,17 @@ type nodeEngine interface {
 
 // newEngine makes the engine that the machine is for; where that is not said, Cassandra.
 func newEngine(chosen options, self *identity.Identity, log *slog.Logger) (nodeEngine, error) {
-	key, authority, former := self.EnginePEM(), self.EngineAuthorityPEM(), self.FormerEngineCertificate()
+	files := enginetls.Identity{
+		KeyAndCertificate: self.EnginePEM(), Authority: self.EngineAuthorityPEM(), FormerCertificate: self.FormerEngineCertificate(),
+	}
 	name := cassandra.Name
 	if chosen.data.Machine != nil && chosen.data.Machine.Engine != "" {
 		name = chosen.data.Machine.Engine
 	}
 	switch name {
 	case cassandra.Name:
-		files := cassandra.Identity{KeyAndCertificate: key, Authority: authority, FormerCertificate: former}
 		return cassandra.New(chosen.stateDir, chosen.data.EngineCache, chosen.data.NodeID, files, log)
 	case scylla.Name:
-		files := scylla.Identity{KeyAndCertificate: key, Authority: authority, FormerCertificate: former}
 		return scylla.New(chosen.stateDir, scylla.Packaged(), chosen.data.NodeID, files, log)
 	}
 	return nil, fmt.Errorf("user data: there is no engine %q, only %q and %q", name, cassandra.Name, scylla.Name)
