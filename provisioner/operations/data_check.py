@@ -53,6 +53,18 @@ def tables_of(result: Mapping[str, Any]) -> dict[tuple[str, str], Amount]:
     }
 
 
+def placed_by_tokens(keyspaces: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, int]]:
+    """Replicas by keyspace, from the result of the job keyspaces: of those of which a node must have its share at once.
+
+    Tablets come to a node after it has joined, at the engine's own pace: what it lacks of them says nothing.
+    """
+    return {
+        keyspace["name"]: keyspace["replication"]
+        for keyspace in keyspaces
+        if keyspace["replication"] and not keyspace.get("tablets", False)
+    }
+
+
 def short_tables(
     found: Tables,
     *,

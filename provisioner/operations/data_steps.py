@@ -12,7 +12,7 @@ from backend.clusters.models import Node
 from provisioner.agent.base import AgentUnreachable
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
-from provisioner.operations.data_check import sentence, short_canary, short_tables, tables_of
+from provisioner.operations.data_check import placed_by_tokens, sentence, short_canary, short_tables, tables_of
 from provisioner.operations.inspect_steps import run_fresh
 from provisioner.operations.membership import (
     ask_all,
@@ -94,9 +94,7 @@ def _missing(context: StepContext, node: Node) -> str | Wait:
     tables = ask_all(context, [*sources, node], "describe-data")
     if isinstance(tables, Wait):
         return tables
-    # Tablets come to a node after it has joined, at the engine's own pace: what it lacks now says nothing.
-    placed = [keyspace for keyspace in told["keyspaces"] if not keyspace.get("tablets")]
-    replication = {keyspace["name"]: keyspace["replication"] for keyspace in placed if keyspace["replication"]}
+    replication = placed_by_tokens(told["keyspaces"])
     before = _holdings(context, _ring_before(context), replication)
     now = _holdings(context, [*others, node], replication)
     share = {keyspace: held[node.id] for keyspace, held in now.items()}
