@@ -54,7 +54,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         ),
         Part(
             "python",
-            (*pytest, "-n", "2", "--dist", "loadfile", "-m", "not chaos and not change", f"--junitxml={unit}"),
+            (*pytest, "-n", "2", "--dist", "worksteal", "-m", "not chaos and not change", f"--junitxml={unit}"),
             root,
             unit,
         ),
