@@ -21,6 +21,7 @@ class Permission(StrEnum):
     MEMBERS_READ = "members:read"
     MEMBERS_WRITE = "members:write"
     TOKENS_WRITE = "tokens:write"
+    CLOUD_ACCOUNTS_WRITE = "cloud-accounts:write"
     AUDIT_READ = "audit:read"
 
 
@@ -32,7 +33,7 @@ _OPERATOR = _VIEWER | {
     Permission.OPERATIONS_WRITE,
     Permission.TOKENS_WRITE,
 }
-_ADMIN = _OPERATOR | {Permission.MEMBERS_WRITE, Permission.AUDIT_READ}
+_ADMIN = _OPERATOR | {Permission.MEMBERS_WRITE, Permission.AUDIT_READ, Permission.CLOUD_ACCOUNTS_WRITE}
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.VIEWER: _VIEWER,

@@ -14,6 +14,7 @@ from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters import authorities, ordering, pki, plans, tokens, vault
 from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
 from backend.clusters.ordering import CheckedOrder
@@ -52,7 +53,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         # Whoever orders in this region next waits here, so two orders cannot both take the last room.
         Region.objects.select_for_update().get(id=checked.region.id)
         ordering.check_room(checked)
-        cluster = _insert(who, checked, ca_certificate=ca.certificate_pem)
+        account = ordering.check_account(who, order, lock=True)
+        cluster = _insert(who, checked, account, ca_certificate=ca.certificate_pem)
         datacenter = Datacenter.objects.create(
             cluster=cluster,
             name=checked.datacenter,
@@ -70,7 +72,7 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         return _started(who, cluster.id, operation)
 
 
-def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Cluster:
+def _insert(who: Identity, checked: CheckedOrder, account: CloudAccount | None, *, ca_certificate: str) -> Cluster:
     order = checked.order
     try:
         with transaction.atomic():
@@ -85,6 +87,7 @@ def _insert(who: Identity, checked: CheckedOrder, *, ca_certificate: str) -> Clu
                 engine=order.engine,
                 engine_version=checked.engine_version,
                 provider=order.provider,
+                cloud_account=account,
                 options=order.options.model_dump(),
                 termination_protection=order.termination_protection,
                 **_healing_columns(order.healing),

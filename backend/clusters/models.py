@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from backend.accounts.models import Organisation
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters.states import ClusterState, HealingMode, NodeState
 from backend.core import ids
 
@@ -16,6 +17,13 @@ class Cluster(models.Model):
     engine = models.CharField(max_length=32)
     engine_version = models.CharField(max_length=32)
     provider = models.CharField(max_length=32, help_text="All data centres of a cluster are at one provider")
+    cloud_account = models.ForeignKey(
+        CloudAccount,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="clusters",
+        help_text="Where all of it is made; null: in the installation's own account",
+    )
     ring_name = models.CharField(max_length=100, help_text="What the engine calls it; stays when it is renamed")
     options = models.JSONField(default=dict)
     settings = models.JSONField(

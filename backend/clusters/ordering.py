@@ -8,6 +8,8 @@ from django.db.models.functions import Lower
 from backend.accounts.queries import Identity
 from backend.catalog import queries as catalog
 from backend.catalog.queries import MachineTypeFacts, RegionFacts
+from backend.cloud_accounts.models import CloudAccount
+from backend.cloud_accounts.queries import find_for_order
 from backend.clusters.models import Cluster
 from backend.clusters.plans import CREATE_SECONDS
 from backend.clusters.queries import used_memory_mib
@@ -119,6 +121,13 @@ def _check_place(order: ClusterOrder, problems: _Problems) -> tuple[RegionFacts 
     return region, machine_type
 
 
+def check_account(who: Identity, order: ClusterOrder, *, lock: bool = False) -> CloudAccount | None:
+    """The cloud account to make it in; None: the installation's own. Raises Invalid, Conflict."""
+    if order.cloud_account is None:
+        return None
+    return find_for_order(who, order.cloud_account, provider=order.provider, lock=lock)
+
+
 def check_name_free(who: Identity, name: str) -> None:
     """Raises Conflict when a living cluster of the organisation has the name."""
     living = Cluster.objects.filter(organisation_id=who.organisation_id, deleted_at=None)
@@ -158,6 +167,7 @@ def check_room(checked: CheckedOrder) -> int | None:
 def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """What the order would come to. Raises what create_cluster would raise; changes nothing."""
     checked = check_words(order)
+    check_account(who, order)
     check_name_free(who, order.name)
     return {
         "ok": True,

@@ -48,6 +48,8 @@ _COLUMNS = (
     "engine",
     "engine_version",
     "provider",
+    "cloud_account_id",
+    "cloud_account_name",
     "options",
     "settings",
     "termination_protection",
@@ -142,6 +144,7 @@ def _open_operation_of_row() -> Subquery:
 def _all_rows() -> QuerySet[Cluster, dict[str, Any]]:
     """What is read of a cluster. Built once: building costs as much as reading the rows of a page."""
     annotated: QuerySet[Cluster, Any] = Cluster.objects.annotate(
+        cloud_account_name=F("cloud_account__name"),
         nodes_total=_nodes_of_row(Q()),
         nodes_up=_nodes_of_row(Q(state=NodeState.UP)),
         living_datacenters=_datacenters_of_row(),
@@ -214,6 +217,8 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     operation = row["current_operation"]
     kind = operation["kind"] if operation is not None else None
     row["datacenters"] = row.pop("living_datacenters") or []
+    account_id, account_name = row.pop("cloud_account_id"), row.pop("cloud_account_name")
+    row["cloud_account"] = None if account_id is None else {"id": account_id, "name": account_name}
     row["healing"] = {
         "mode": row.pop("healing_mode"),
         "grace_seconds": row.pop("healing_grace_seconds"),

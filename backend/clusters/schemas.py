@@ -87,6 +87,9 @@ class ClusterOrder(RequestBody):
     engine: Word = Field(description="From the catalogue, for example cassandra")
     engine_version: Word | None = Field(None, description="From the catalogue; null: the engine's default")
     provider: Word = Field(description="From the catalogue, for example local")
+    cloud_account: Word | None = Field(
+        None, description="Id of the cloud account to make it in, see list_cloud_accounts; null: the installation's own"
+    )
     region: Word = Field(description="From the catalogue, for example local-1")
     zones: list[Word] = Field(
         min_length=1,
@@ -139,6 +142,11 @@ class Maintenance(Schema):
     next_opening: datetime | None = Field(description="When the next window begins; null: there is none")
 
 
+class ClusterCloudAccount(Schema):
+    id: str
+    name: str
+
+
 class Cluster(Schema):
     id: str
     name: str
@@ -146,6 +154,7 @@ class Cluster(Schema):
     engine: str
     engine_version: str
     provider: str
+    cloud_account: ClusterCloudAccount | None = Field(description="null: the installation's own account")
     datacenters: list[Datacenter] = Field(description="In the order they were added; at least one")
     nodes_total: int
     nodes_up: int

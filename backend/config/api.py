@@ -17,6 +17,7 @@ from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
 from backend.changes.api import router as changes
+from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
 from backend.config.openapi import DESCRIPTION, complete
 from backend.core import idempotency
@@ -89,6 +90,7 @@ api.add_decorator(answered_once, mode="view")
 api.add_router("", accounts)
 api.add_router("", audit)
 api.add_router("", operations)
+api.add_router("", cloud_accounts)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

@@ -84,6 +84,9 @@ class Env(BaseSettings):
         default=[], description="CIDR blocks that our calls to agents come from, comma separated"
     )
     ringmaster_gcp_machine_service_account: str = Field(default="", description="Of the machines; empty: none")
+    ringmaster_gcp_principal: str = Field(
+        default="", description="E-mail of our own service account, which service accounts that are brought trust"
+    )
     ringmaster_aws_regions: Annotated[list[str], NoDecode] = Field(
         default=[], description="Regions of AWS to use, comma separated; empty: AWS is not offered; see docs/aws.md"
     )
@@ -93,6 +96,9 @@ class Env(BaseSettings):
     ringmaster_aws_endpoint: str = Field(default="", description="An emulator of AWS's API; empty: AWS")
     ringmaster_aws_role: str = Field(default="", description="ARN of a role to take on; empty: our own")
     ringmaster_aws_external_id: str = Field(default="", description="What that role asks for; empty: nothing")
+    ringmaster_aws_principal: str = Field(
+        default="", description="ARN of our own role or user, which roles in accounts that are brought trust"
+    )
     ringmaster_aws_vpcs: Annotated[list[str], NoDecode] = Field(
         default=[],
         description="VPCs that are given, as region=vpc, comma separated; elsewhere each network has its own",

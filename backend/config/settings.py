@@ -23,6 +23,7 @@ INSTALLED_APPS = [
     "backend.audit",
     "backend.catalog",
     "backend.operations",
+    "backend.cloud_accounts",
     "backend.clusters",
     "backend.changes",
     "backend.access",

@@ -56,6 +56,10 @@ def new_finding_id() -> str:
     return new_id("fnd")
 
 
+def new_cloud_account_id() -> str:
+    return new_id("acc")
+
+
 def new_allowlist_entry_id() -> str:
     return new_id("alw")
 

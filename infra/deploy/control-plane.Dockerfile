@@ -21,6 +21,9 @@ RUN apt-get update -q \
 COPY --from=packages /opt/ringmaster/venv /opt/ringmaster/venv
 COPY backend/ /opt/ringmaster/backend/
 COPY provisioner/ /opt/ringmaster/provisioner/
+COPY images/machine/data/ /opt/ringmaster/images/machine/data/
+COPY infra/aws/ /opt/ringmaster/infra/aws/
+COPY infra/gcp/ /opt/ringmaster/infra/gcp/
 COPY frontend/dist/ /opt/ringmaster/console/
 COPY infra/deploy/control-plane/start /usr/local/bin/start
 ENV PATH=/opt/ringmaster/venv/bin:/usr/local/bin:/usr/bin:/bin \

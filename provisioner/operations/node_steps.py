@@ -34,7 +34,11 @@ def datacenter_of(context: StepContext) -> Datacenter:
 
 
 def provider_of(cluster: Cluster) -> Provider:
-    return surroundings().provider(cluster.provider)
+    """Where its machines are: at its provider, in its account, and never in one of another organisation."""
+    account = cluster.cloud_account
+    if account is not None and account.organisation_id != cluster.organisation_id:
+        raise LookupError(f"the cloud account {account.id} does not belong to the organisation of {cluster.id}")
+    return surroundings().provider(cluster.provider, account)
 
 
 def live_nodes(cluster: Cluster) -> list[Node]:

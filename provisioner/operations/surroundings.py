@@ -6,7 +6,9 @@ Tests put a fake world in place with `use`; everything else gets the real one, b
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters.models import Node
 from provisioner.agent.base import AgentClient
 from provisioner.engines.base import Engine
@@ -14,9 +16,15 @@ from provisioner.operations.served_certificate import served_certificate
 from provisioner.providers.base import Provider
 
 
+class FindProvider(Protocol):
+    def __call__(self, name: str, account: CloudAccount | None = None, /) -> Provider:
+        """In an account that was brought; None: in the installation's own. InvalidRequest where it is not offered."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    provider: Callable[[str], Provider]
+    provider: FindProvider
     engine: Callable[[str], Engine]
     agent: Callable[[Node], AgentClient]
     # PEM of the certificate that a node's engine shows to drivers.

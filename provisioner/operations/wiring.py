@@ -1,10 +1,12 @@
 """The real surroundings of a worker: providers, engines and agents as this installation is set up."""
 
+from dataclasses import replace
 from functools import cache as once
 from pathlib import Path
 
 from django.conf import settings
 
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters.authorities import agent_client_material
 from backend.clusters.models import Node
 from backend.config.environment import Env
@@ -38,10 +40,10 @@ def real_surroundings() -> Surroundings:
             ClientMaterial(ca_pem=material.ca_pem, cert_pem=material.cert_pem, key_pem=material.key_pem)
         )
 
-    def provider(name: str) -> Provider:
+    def provider(name: str, account: CloudAccount | None = None, /) -> Provider:
         if simulated is not None and name == SIMULATED:
             return simulated.provider()
-        return providers.provider(name, offered)
+        return providers.provider(name, offered if account is None else in_account(offered, account))
 
     def agent(node: Node) -> AgentClient:
         if simulated is not None and node.cluster.provider == SIMULATED:
@@ -54,6 +56,34 @@ def real_surroundings() -> Surroundings:
         return served_certificate(node)
 
     return Surroundings(provider=provider, engine=engines.engine, agent=agent, served_certificate=shown_certificate)
+
+
+def in_account(offered: providers.ProviderSettings, account: CloudAccount) -> providers.ProviderSettings:
+    """The provider of an account that was brought, and nothing else: all that is said of it is in its row."""
+    public, networks = bool(account.settings["public_addresses"]), account.settings["networks"]
+    if account.provider == "aws" and offered.aws is not None:
+        aws = replace(
+            offered.aws,
+            role_arn=account.role_arn,
+            external_id=account.external_id,
+            vpcs=tuple(sorted(account.settings["vpcs"].items())),
+            public_addresses=public,
+            cidr_pool=networks or offered.aws.cidr_pool,
+        )
+        return providers.ProviderSettings(aws=aws)
+    if account.provider == "gcp" and offered.gcp is not None:
+        gcp = replace(
+            offered.gcp,
+            project=account.project,
+            impersonate=account.service_account,
+            # Where the installation has its images: in the project it names, else in its own.
+            image_project=offered.gcp.image_project or offered.gcp.project,
+            machine_service_account="",
+            public_addresses=public,
+            address_block=networks or offered.gcp.address_block,
+        )
+        return providers.ProviderSettings(gcp=gcp)
+    return providers.ProviderSettings()
 
 
 def _provider_settings() -> providers.ProviderSettings:

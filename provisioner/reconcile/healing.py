@@ -30,6 +30,7 @@ from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OPEN, OperationState, StepState, title
 from provisioner.agent.base import AgentClient, AgentError, AgentRefused, Job
 from provisioner.operations import names
+from provisioner.operations.node_steps import provider_of
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import ProviderError
 from provisioner.reconcile import signs
@@ -170,7 +171,7 @@ def _act(situation: Situation, decision: Decision) -> bool:
 
 
 def _start_machine(node: Node) -> str:
-    provider = surroundings().provider(node.cluster.provider)
+    provider = provider_of(node.cluster)
     try:
         provider.start_machine(region=node.datacenter.region, name=names.machine(node))
     except ProviderError as error:

@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 import structlog
 
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters.models import Node
 from provisioner.agent.base import AgentClient, AgentRefused, AgentUnreachable, Status
 from provisioner.operations import names
@@ -47,6 +49,14 @@ class Look:
     machine: MachineFact = MachineFact.UNKNOWN
 
 
+class _Place(NamedTuple):
+    """Where a provider is asked once for several machines. `account` None: the installation's own."""
+
+    provider: str
+    account: CloudAccount | None
+    region: str
+
+
 def look_at(nodes: Sequence[Node], threads: ThreadPoolExecutor) -> list[Look]:
     """One look at each node, in their order. `node.cluster` and `node.datacenter` are to be loaded."""
     # The clients are made here: only this thread may use the database.
@@ -81,19 +91,26 @@ def _ask(node: Node, agent: AgentClient) -> Look:
 
 def _machines_of(nodes: Sequence[Node], threads: ThreadPoolExecutor) -> dict[str, MachineFact]:
     """By node id. The provider knows for certain whether a machine has power, which no neighbour does."""
-    by_region: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    by_region: dict[_Place, list[Node]] = defaultdict(list)
+    accounts = {
+        account.id: account
+        for account in CloudAccount.objects.filter(
+            id__in={node.cluster.cloud_account_id for node in nodes if node.cluster.cloud_account_id is not None}
+        )
+    }
     for node in nodes:
-        by_region[node.cluster.provider, node.datacenter.region].append(node)
+        account = accounts.get(node.cluster.cloud_account_id or "")
+        by_region[_Place(node.cluster.provider, account, node.datacenter.region)].append(node)
     facts: dict[str, MachineFact] = {}
     for answers in threads.map(_machines_in, by_region.keys(), by_region.values()):
         facts |= answers
     return facts
 
 
-def _machines_in(place: tuple[str, str], nodes: Sequence[Node]) -> dict[str, MachineFact]:
-    provider_name, region = place
+def _machines_in(place: _Place, nodes: Sequence[Node]) -> dict[str, MachineFact]:
+    provider_name, account, region = place
     try:
-        provider = surroundings().provider(provider_name)
+        provider = surroundings().provider(provider_name, account)
         if len(nodes) > ASK_ONE_BY_ONE:
             listed = {machine.name: machine for machine in provider.list_machines(region=region)}
             found = {node.id: listed.get(names.machine(node)) for node in nodes}

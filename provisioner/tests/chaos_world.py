@@ -45,7 +45,7 @@ class FakeWorld:
         from provisioner.engines import registry as engines
 
         return Surroundings(
-            provider=lambda name: self.provider,
+            provider=lambda name, account=None: self.provider,
             engine=engines.engine,
             agent=lambda node: self.agents.client(node_id=node.id, address=node.agent_address),
             served_certificate=lambda node: self.agents.client(

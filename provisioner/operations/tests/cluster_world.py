@@ -160,7 +160,7 @@ def world_of(kind: type[AnyWorld], order: Callable[[AnyWorld], Operation]) -> It
     # A world of a kind is ordered in by a function that takes that kind.
     world = kind(who=_owner(number), provider=provider, agents=agents, order=cast(Any, order))
     surroundings = Surroundings(
-        provider=lambda name: provider,
+        provider=lambda name, account=None: provider,
         engine=engines.engine,
         agent=lambda node: agents.client(node_id=node.id, address=node.agent_address),
         served_certificate=lambda node: agents.client(node_id=node.id, address=node.agent_address).served_certificate(),

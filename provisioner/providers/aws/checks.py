@@ -53,9 +53,9 @@ class Checks:
         """A dry run of every call, about things that are not there where it needs one.
 
         AWS looks at the permission first. What it allows for machines of ours only cannot be tried before there is one.
+        AccessDenied when the account's role cannot be taken on; InvalidRequest when anybody's external id would do.
         """
-        if self._settings.role_arn is not None and self._cloud.check_role(region) is not None:
-            return [f"sts:AssumeRole on {self._settings.role_arn}"]
+        self._cloud.check_role(region)
         ec2 = self._cloud.ec2(region)
         missing = set()
         for operation, parameters in (*((look, {}) for look in _LOOKS), *self._changes(region)):

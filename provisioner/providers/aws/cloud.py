@@ -1,5 +1,6 @@
 """The way to AWS: clients by region, credentials of a role, and every call's errors translated."""
 
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -95,15 +96,35 @@ class Cloud:
         if region not in regions:
             raise InvalidRequest(f"Unknown region {region!r}: there are {', '.join(regions)}.")
 
-    def check_role(self, region: str) -> AccessDenied | None:
-        """Why the account's role cannot be taken on, if there is one and it cannot."""
+    def check_role(self, region: str) -> None:
+        """Take on the account's role afresh, if there is one, and see that it asks for our external id.
+
+        A role that does not would let everybody who knows its name act through us (the confused deputy of the IAM User
+        Guide). AccessDenied, InvalidRequest.
+        """
+        role, external_id = self._settings.role_arn, self._settings.external_id
+        if role is None:
+            return
+        trust = f"the control plane, and the external id {external_id}" if external_id else "the control plane"
         try:
             with self._lock:
                 self._role_ends_at = 0.0
                 self._credentials(region)
         except AccessDenied as error:
-            return error
-        return None
+            raise AccessDenied(
+                f"The control plane cannot take on {role}: {error.message}",
+                hint=f"Make the role, and let its trust policy name {trust}. New roles take some seconds to be known.",
+            ) from error
+        if external_id is None:
+            return
+        try:
+            self._assume(region, role, secrets.token_urlsafe(24))
+        except AccessDenied:
+            return
+        raise InvalidRequest(
+            f"{role} can be taken on with any external id, so others could use it through this control plane.",
+            hint=f'Add the condition {{"StringEquals": {{"sts:ExternalId": "{external_id}"}}}} to its trust policy.',
+        )
 
     def _service(self, service: str, name: str, region: str) -> Service:
         self.check_region(region)
@@ -119,15 +140,7 @@ class Cloud:
         role = self._settings.role_arn
         if role is None or time.monotonic() < self._role_ends_at - _RENEW_BEFORE_SECONDS:
             return self._role
-        sts = Service("sts", self._client("sts", region, {}))
-        external = {} if self._settings.external_id is None else {"ExternalId": self._settings.external_id}
-        answer = sts.call(
-            "assume_role",
-            RoleArn=role,
-            RoleSessionName=self._settings.installation,
-            DurationSeconds=_ROLE_SECONDS,
-            **external,
-        )["Credentials"]
+        answer = self._assume(region, role, self._settings.external_id)
         self._services.clear()
         self._role_ends_at = time.monotonic() + _ROLE_SECONDS
         self._role = {
@@ -136,6 +149,18 @@ class Cloud:
             "aws_session_token": answer["SessionToken"],
         }
         return self._role
+
+    def _assume(self, region: str, role: str, external_id: str | None) -> dict[str, str]:
+        sts = Service("sts", self._client("sts", region, {}))
+        external = {} if external_id is None else {"ExternalId": external_id}
+        answer: dict[str, str] = sts.call(
+            "assume_role",
+            RoleArn=role,
+            RoleSessionName=self._settings.installation,
+            DurationSeconds=_ROLE_SECONDS,
+            **external,
+        )["Credentials"]
+        return answer
 
     def _client(self, service: str, region: str, credentials: dict[str, str]) -> Any:
         with _making_clients:

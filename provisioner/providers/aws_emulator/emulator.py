@@ -67,6 +67,8 @@ class Emulator:
         self.calls: list[Call] = []
         self.denied: set[str] = set()
         """Permissions that the account lacks, such as `ec2:RunInstances`."""
+        self.trust: dict[str, str | None] | None = None
+        """External id that each role (by ARN) asks for, None: it asks for none. Left out: there are all roles."""
         self.vcpu_quota = vcpu_quota
         self._pace = pace or Pace()
         self._hook = hook
@@ -190,12 +192,22 @@ class Emulator:
                 document = {"Quota": quota | {"Value": self.vcpu_quota}}
                 return Answer(200, json.dumps(document).encode(), "application/x-amz-json-1.1")
             case "sts":
+                if not self._may_assume(form):
+                    said = f"User is not authorized to perform: sts:AssumeRole on resource: {form['RoleArn']}"
+                    return _refused(service, "AccessDenied", said, 403)
                 request = Request.from_primitives("POST", "https://sts.amazonaws.com/", headers, body)
                 status, told, said = TokenResponse.dispatch(request, request.raw_url, request.headers)
                 content = said.encode() if isinstance(said, str) else said
                 return Answer(int(told.get("status", status)), content)
             case _:
                 return answers.error("InvalidAction", f"{service}:{action} is not emulated")
+
+    def _may_assume(self, form: Mapping[str, str]) -> bool:
+        """As IAM has it: a role that does not ask for an external id takes any."""
+        if self.trust is None:
+            return True
+        role = form["RoleArn"]
+        return role in self.trust and self.trust[role] in (None, form.get("ExternalId"))
 
     def tick(self) -> None:
         with self._lock:

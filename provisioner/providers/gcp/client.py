@@ -17,6 +17,7 @@ from google.auth import impersonated_credentials
 from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud import compute_v1
+from google.oauth2.credentials import Credentials
 
 from provisioner.providers.base import InvalidRequest, Network, NotFound, ProviderError
 from provisioner.providers.gcp.errors import of_operation, translating
@@ -168,14 +169,21 @@ class Compute:
 
     @cached_property
     def _credentials(self) -> Any:
-        if self.settings.endpoint:
-            return AnonymousCredentials()  # type: ignore[no-untyped-call]
-        with translating():
-            own, _ = google.auth.default(scopes=[_SCOPE])
-        if not self.settings.impersonate:
+        endpoint, principal = self.settings.endpoint, self.settings.impersonate
+        own: Any = AnonymousCredentials()  # type: ignore[no-untyped-call]
+        if endpoint and principal:
+            own = Credentials(token="emulated")  # type: ignore[no-untyped-call]
+        elif not endpoint:
+            with translating():
+                own, _ = google.auth.default(scopes=[_SCOPE])
+        if not principal:
             return own
+        path = f"v1/projects/-/serviceAccounts/{principal}:generateAccessToken"
         return impersonated_credentials.Credentials(  # type: ignore[no-untyped-call]
-            source_credentials=own, target_principal=self.settings.impersonate, target_scopes=[_SCOPE]
+            source_credentials=own,
+            target_principal=principal,
+            target_scopes=[_SCOPE],
+            iam_endpoint_override=f"{endpoint}/{path}" if endpoint else None,
         )
 
     @cached_property

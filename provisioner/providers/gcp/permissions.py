@@ -1,5 +1,6 @@
 """The permissions that this provider needs, and which of them its account lacks."""
 
+from provisioner.providers.base import AccessDenied
 from provisioner.providers.gcp.client import Compute
 
 PERMISSIONS = (
@@ -59,7 +60,23 @@ _AT_ONCE = 100
 
 
 def missing(compute: Compute) -> list[str]:
-    """Asked of the project: what is granted only on single resources in it counts as missing."""
+    """Asked of the project: what is granted only on single resources in it counts as missing.
+
+    AccessDenied when the service account of an account that was brought cannot be acted as.
+    """
+    try:
+        return _missing(compute)
+    except AccessDenied as error:
+        if not compute.settings.impersonate:
+            raise
+        raise AccessDenied(
+            f"The control plane cannot act as {compute.settings.impersonate}: {error.message}",
+            hint="Make this service account in the project, give it the role, and let the control plane's service "
+            "account make tokens for it (roles/iam.serviceAccountTokenCreator). That takes up to some minutes to hold.",
+        ) from error
+
+
+def _missing(compute: Compute) -> list[str]:
     granted: set[str] = set()
     for first in range(0, len(PERMISSIONS), _AT_ONCE):
         asked = PERMISSIONS[first : first + _AT_ONCE]

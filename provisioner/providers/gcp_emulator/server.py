@@ -1,7 +1,9 @@
 """The emulated API over HTTP, on loopback."""
 
+import datetime
 import json
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +21,7 @@ from provisioner.providers.gcp_emulator.routes import ROUTES, Route
 from provisioner.providers.gcp_emulator.world import World, document
 
 _LOG = logging.getLogger(__name__)
+_TOKENS = re.compile(r"/v1/projects/-/serviceAccounts/([^/:]+):generateAccessToken")
 _COMPILED = tuple((route, route.pattern, route.parameters) for route in ROUTES)
 
 
@@ -75,6 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PATCH(self) -> None:
         self._answer()
 
+    def do_PUT(self) -> None:
+        self._answer()
+
     def do_DELETE(self) -> None:
         self._answer()
 
@@ -107,6 +113,8 @@ def _dispatch(world: World, method: str, target: str, text: str) -> str:
     if url.path == f"/v1/projects/{world.project}:testIamPermissions":
         with world.lock:
             return json.dumps(reads.test_iam_permissions(Call(world=world, parts={}, query={}, sent=json.loads(text))))
+    if found := _TOKENS.fullmatch(url.path):
+        return _token(world, found[1])
     route, parts, parameters = _route(world, method, url.path)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     if unknown := [name for name in query if name not in parameters and not name.startswith("$")]:
@@ -134,6 +142,15 @@ def _dispatch(world: World, method: str, target: str, text: str) -> str:
         world.settle()
         _strike(faults, Moment.AFTER)
     return written
+
+
+def _token(world: World, email: str) -> str:
+    """An access token of the IAM Credentials API."""
+    with world.lock:
+        if email not in world.impersonable:
+            raise ApiError(403, "forbidden", f"Permission 'iam.serviceAccounts.getAccessToken' denied on {email}.")
+    expires = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    return json.dumps({"accessToken": f"emulated {email}", "expireTime": f"{expires:%Y-%m-%dT%H:%M:%SZ}"})
 
 
 def _route(world: World, method: str, path: str) -> tuple[Route, dict[str, str], set[str]]:
@@ -164,7 +181,7 @@ def _strike(faults: list[Fault], moment: Moment) -> None:
 
 
 def _control(world: World, method: str, path: str, text: str) -> str:
-    """For those who have the server in another process: `POST /emulator/faults`, `DELETE` it, `GET /emulator/world`."""
+    """For those who have the server in another process: `POST /emulator/faults`, `DELETE` it, `GET /emulator/world` ..."""
     match method, path:
         case "POST", "/emulator/faults":
             sent: Mapping[str, Any] = json.loads(text)
@@ -174,6 +191,11 @@ def _control(world: World, method: str, path: str, text: str) -> str:
             return json.dumps({"strikes": world.end_faults()})
         case "POST", "/emulator/images":
             return json.dumps({"name": world.add_image(**json.loads(text))})
+        case "PUT", "/emulator/access":
+            sent = json.loads(text)
+            with world.lock:
+                world.impersonable, world.denied = set(sent["impersonable"]), set(sent["denied"])
+            return "{}"
         case "GET", "/emulator/world":
             inventory = world.inventory()
             with world.lock:

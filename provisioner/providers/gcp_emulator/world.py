@@ -75,6 +75,8 @@ class World:
         self.exhausted_zones: set[str] = set()
         self.unreachable_zones: set[str] = set()
         self.denied: set[str] = set()
+        self.impersonable: set[str] = set()
+        """E-mails of service accounts that whoever calls may act as."""
         self.used_permissions: set[str] = set()
         self.calls: list[str] = []
         self.history: list[Effect] = []

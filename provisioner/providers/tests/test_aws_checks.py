@@ -8,7 +8,7 @@ from provisioner.providers.aws.provider import AwsProvider
 from provisioner.providers.aws.settings import AwsSettings, Placement
 from provisioner.providers.aws_emulator.emulator import Emulator
 from provisioner.providers.aws_emulator.faults import Fault
-from provisioner.providers.base import AccessDenied, Notice
+from provisioner.providers.base import AccessDenied, InvalidRequest, Notice
 from provisioner.providers.tests.aws_policy import FOLDER, allowed_actions, permissions, tagging_actions
 from provisioner.providers.tests.aws_world import NETWORK, REGION, ZONES, spec
 
@@ -82,15 +82,36 @@ def test_it_finds_every_permission_of_the_policy_document_that_is_missing(
 
 
 def test_it_takes_on_the_role_of_an_account_that_is_brought(aws_cloud: Emulator, aws_settings: AwsSettings) -> None:
+    aws_cloud.trust = {ROLE: "shop-1"}
     provider = AwsProvider(replace(aws_settings, role_arn=ROLE, external_id="shop-1"))
     assert provider.list_machines(region=REGION) == []
     (taken,) = [call.form for call in aws_cloud.calls if call.action == "AssumeRole"]
     assert (taken["RoleArn"], taken["ExternalId"]) == (ROLE, "shop-1")
     assert provider.missing_permissions(region=REGION) == []
     aws_cloud.denied.add("sts:AssumeRole")
-    assert provider.missing_permissions(region=REGION) == [f"sts:AssumeRole on {ROLE}"]
+    with pytest.raises(AccessDenied, match="cannot take on") as refused:
+        provider.missing_permissions(region=REGION)
+    assert "the external id shop-1" in refused.value.hint
+
+
+@pytest.mark.parametrize("external_id", [None, "shop-2"])
+def test_it_gets_into_no_account_with_a_wrong_external_id(
+    aws_cloud: Emulator, aws_settings: AwsSettings, external_id: str | None
+) -> None:
+    aws_cloud.trust = {ROLE: "shop-1"}
+    provider = AwsProvider(replace(aws_settings, role_arn=ROLE, external_id=external_id))
     with pytest.raises(AccessDenied):
-        AwsProvider(replace(aws_settings, role_arn=ROLE)).list_machines(region=REGION)
+        provider.list_machines(region=REGION)
+    with pytest.raises(AccessDenied, match="cannot take on"):
+        provider.missing_permissions(region=REGION)
+    assert {call.service for call in aws_cloud.calls} == {"sts"}
+
+
+def test_it_refuses_a_role_that_others_could_use_through_us(aws_cloud: Emulator, aws_settings: AwsSettings) -> None:
+    aws_cloud.trust = {ROLE: None}
+    with pytest.raises(InvalidRequest, match="any external id") as refused:
+        AwsProvider(replace(aws_settings, role_arn=ROLE, external_id="shop-1")).missing_permissions(region=REGION)
+    assert '"sts:ExternalId": "shop-1"' in refused.value.hint
 
 
 def test_it_needs_all_of_the_policy_document_and_nothing_else(aws_cloud: Emulator, aws_settings: AwsSettings) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from provisioner.providers.base import AccessDenied
 from provisioner.providers.gcp import connections
 from provisioner.providers.gcp.client import Compute
 from provisioner.providers.gcp.errors import NotReady
@@ -85,3 +86,32 @@ def test_it_needs_no_more_when_a_creation_fails() -> None:
                 provider.ensure_machine(spec())
         provider.ensure_machine(spec())
         assert cloud.used_permissions <= set(role())
+
+
+# Projects that are brought.
+
+SHOP = "ringmaster-0123456789abcdef@test-project.iam.gserviceaccount.com"
+
+
+def test_it_acts_as_the_service_account_of_a_project_that_is_brought() -> None:
+    cloud = Cloud()
+    with emulated(cloud) as emulator:
+        cloud.impersonable = {SHOP}
+        provider = GcpProvider(settings_for(emulator, impersonate=SHOP))
+        assert provider.missing_permissions(region=REGION) == []
+        assert provider.list_machines(region=REGION) == []
+        cloud.denied = {"compute.instances.create"}
+        assert provider.missing_permissions(region=REGION) == ["compute.instances.create"]
+
+
+def test_it_gets_into_no_project_whose_service_account_does_not_trust_it() -> None:
+    cloud = Cloud()
+    with emulated(cloud) as emulator:
+        cloud.impersonable = {"ringmaster-other@test-project.iam.gserviceaccount.com"}
+        provider = GcpProvider(settings_for(emulator, impersonate=SHOP))
+        with pytest.raises(AccessDenied):
+            provider.list_machines(region=REGION)
+        with pytest.raises(AccessDenied, match=f"cannot act as {SHOP}") as refused:
+            provider.missing_permissions(region=REGION)
+        assert "serviceAccountTokenCreator" in refused.value.hint
+        assert cloud.calls == []

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_budget_of_a_region_is_what_its_provider_says() -> None:
-    def provider(name: str) -> Provider:
+    def provider(name: str, account: object = None, /) -> Provider:
         if name != "fake":
             raise InvalidRequest(f"This installation offers no provider {name!r}.")
         return FakeProvider(FakeSettings(path=None, memory_budget_mib=12_345))

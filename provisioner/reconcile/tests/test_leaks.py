@@ -1,21 +1,26 @@
 """The sweep reports what nobody needs, deletes only what is provably ours, and misses what should be there."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
+from backend.cloud_accounts.models import CloudAccount
 from backend.clusters import lifecycle, vault
 from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
 from backend.clusters.states import SecretPurpose
 from backend.findings.models import Finding
 from backend.operations.models import Operation
 from provisioner.operations import names
+from provisioner.operations.surroundings import Surroundings, surroundings, use
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
-from provisioner.providers.base import MachineSpec, NetworkSpec
+from provisioner.providers.base import MachineSpec, NetworkSpec, Provider
+from provisioner.providers.fake import FakeProvider, FakeSettings
 from provisioner.providers.fake_faults import Fault
 from provisioner.reconcile import leaks
 from provisioner.reconcile.leaks import Swept, sweep_providers
@@ -42,6 +47,18 @@ def machines(world: ClusterWorld) -> set[str]:
 
 def grow_older(seconds: float) -> None:
     Finding.objects.filter(state="open").update(first_seen_at=F("first_seen_at") - timedelta(seconds=seconds))
+
+
+@dataclass
+class Accounts:
+    theirs: CloudAccount
+    others: CloudAccount
+    own: FakeProvider
+    clouds: dict[str, FakeProvider]
+
+
+def subjects() -> list[str]:
+    return list(Finding.objects.filter(state="open").values_list("subject", flat=True))
 
 
 def open_codes() -> dict[str, str]:
@@ -152,13 +169,102 @@ def test_an_unknown_network_is_reported_and_never_deleted(world: ClusterWorld) -
     assert len(world.provider.list_networks(region=REGION)) == 3
 
 
+# Accounts that are brought.
+
+
+@pytest.fixture
+def accounts(world: ClusterWorld) -> Iterator[Accounts]:
+    """The cluster of `world` is in an account that its organisation brought; another organisation has one too."""
+    with cluster_world(ClusterWorld.create) as other:
+        pass
+    theirs, others = (_account(who.who.organisation_id) for who in (world, other))
+    Cluster.objects.filter(id=world.cluster_id).update(cloud_account=theirs)
+    clouds = {theirs.id: world.provider, others.id: FakeProvider(FakeSettings(path=None))}
+    own, here = FakeProvider(FakeSettings(path=None)), surroundings()
+
+    def provider(name: str, account: CloudAccount | None = None, /) -> Provider:
+        return own if account is None else clouds[account.id]
+
+    with (
+        patch.object(leaks, "living_accounts", lambda name: [theirs, others] if name == "fake" else []),
+        use(Surroundings(provider=provider, engine=here.engine, agent=here.agent)),
+    ):
+        yield Accounts(theirs, others, own, clouds)
+
+
+def _account(organisation_id: str) -> CloudAccount:
+    # The provider that only pretends has no accounts; it stands for a cloud here.
+    return CloudAccount.objects.create(
+        organisation_id=organisation_id, name="Shop", provider="aws", external_id=f"of {organisation_id}"
+    )
+
+
+def test_the_machines_of_a_cluster_are_looked_for_in_its_account(world: ClusterWorld, accounts: Accounts) -> None:
+    assert sweep_providers() == Swept()
+    world.provider.delete_machine(region=REGION, name=names.machine(nodes(world)[0]))
+    assert sweep_providers() == Swept(missing=1)
+
+
+def test_a_leak_in_an_account_is_deleted_there(world: ClusterWorld, accounts: Accounts) -> None:
+    lifecycle.cluster_deleted(world.cluster_id)
+    assert sweep_providers().leaks == 4
+    assert all(subject.startswith(f"{accounts.theirs.id}/{REGION}/") for subject in subjects())
+    grow_older(10_000)
+    assert sweep_providers().deleted == 4
+    assert world.provider.inventory() == []
+
+
+def test_what_the_cluster_of_another_account_explains_is_never_touched_or_told(
+    world: ClusterWorld, accounts: Accounts
+) -> None:
+    # Two roles in one AWS account, brought by two organisations, and the installation itself is in it too: each sees
+    # everything, and the cluster has ended.
+    for account_id in accounts.clouds:
+        accounts.clouds[account_id] = world.provider
+    lifecycle.cluster_deleted(world.cluster_id)
+    with patch.object(leaks, "living_accounts", lambda name: [accounts.others] if name == "fake" else []):
+        sweep_providers()
+        grow_older(10**6)
+        assert sweep_providers() == Swept()
+    assert len(world.provider.inventory()) == 4
+    assert open_codes() == {}
+    grow_older(10**6)
+    sweep_providers()
+    grow_older(10**6)
+    assert sweep_providers().deleted == 4
+
+
+def test_a_machine_that_only_says_it_is_of_another_s_cluster_tells_nobody_of_it(
+    world: ClusterWorld, accounts: Accounts
+) -> None:
+    there = accounts.clouds[accounts.others.id]
+    network = NetworkSpec(name="rm-made-up", region=REGION, zones=("fake-1a",), tags={"ringmaster-cluster": "clu_x"})
+    there.ensure_network(network)
+    spec = MachineSpec(
+        name=names.machine(nodes(world)[0]),
+        network="rm-made-up",
+        region=REGION,
+        zone="fake-1a",
+        machine_type="fake.small",
+        memory_mib=600,
+        image="cassandra-5.0.5",
+        user_data="{}",
+        tags={"ringmaster-cluster": world.cluster_id, "ringmaster-node": nodes(world)[0].id},
+    )
+    there.ensure_machine(spec)
+    sweep_providers()
+    assert open_codes() == {"rm-made-up": "unknown-resource"}
+    # What is about no organisation is the platform team's alone.
+    assert set(Finding.objects.values_list("organisation_id", flat=True)) == {None}
+
+
 def test_what_does_not_carry_our_tags_is_none_of_our_business(world: ClusterWorld) -> None:
     foreign(world, "web-server", team="shop")
     assert sweep_providers() == Swept()
 
 
 def test_a_row_written_after_it_looked_is_no_leak(world: ClusterWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaks, "_living", lambda provider, region: {})
+    monkeypatch.setattr(leaks, "_living", lambda place: {})
     assert sweep_providers() == Swept()
 
 
