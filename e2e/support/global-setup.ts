@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
-import { removeInstance, startInstance } from "./instance";
+import { publish, removeInstance, startInstance } from "./instance";
 import { NOTHING, processesAbout, type Remains } from "./remains";
 
 /** Starts the product before the first test. What it returns runs after the last one, whatever happened between. */
 export default async function globalSetup(): Promise<() => Promise<void>> {
   const began = Date.now();
   const started = await startInstance();
+  publish(started);
   process.stdout.write(`Ringmaster runs at ${started.url} after ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
   return async () => {
     await removeInstance(started.runDir);

@@ -24,27 +24,30 @@ export function instance(): Instance {
   return JSON.parse(text) as Instance;
 }
 
-/** Starts one and publishes it to the workers. On failure nothing is left running. */
-export async function startInstance(): Promise<Instance> {
+/** Tells the workers which installation they are to test. */
+export function publish(started: Instance): void {
+  process.env[VARIABLE] = JSON.stringify(started);
+}
+
+/** Starts one, with these variables besides its own. On failure nothing is left running. */
+export async function startInstance(variables: Record<string, string> = {}): Promise<Instance> {
   // Short: unix sockets go into it.
   const runDir = mkdtempSync(join(tmpdir(), "rm-e2e-"));
   try {
-    await launcher(runDir, "start");
+    await launcher(runDir, "start", variables);
   } catch (error) {
     await launcher(runDir, "clean");
     throw error;
   }
   const credentials = JSON.parse(readFileSync(join(runDir, "secrets/credentials.json"), "utf8"));
   const ports = JSON.parse(readFileSync(join(runDir, "ports.json"), "utf8"));
-  const started = {
+  return {
     runDir,
     url: `http://127.0.0.1:${ports.console}`,
     email: credentials.email,
     password: credentials.password,
     token: credentials.api_token,
   };
-  process.env[VARIABLE] = JSON.stringify(started);
-  return started;
 }
 
 /** Stops it and removes its folder. */
@@ -52,14 +55,18 @@ export async function removeInstance(runDir: string): Promise<void> {
   await launcher(runDir, "clean");
 }
 
-async function launcher(runDir: string, verb: "start" | "clean"): Promise<void> {
+async function launcher(
+  runDir: string,
+  verb: "start" | "clean",
+  variables: Record<string, string> = {},
+): Promise<void> {
   const log = `${runDir}.launcher.log`;
   const output = openSync(log, "a");
   // Its own stores and ports, whatever the surroundings use.
   const { DATABASE_URL: _, REDIS_URL: __, ...surroundings } = process.env;
   const child = spawn(PYTHON, ["-m", "infra.local", verb], {
     cwd: CHECKOUT,
-    env: { ...surroundings, RINGMASTER_RUN_DIR: runDir, RINGMASTER_CONSOLE_PORT: "0" },
+    env: { ...surroundings, ...variables, RINGMASTER_RUN_DIR: runDir, RINGMASTER_CONSOLE_PORT: "0" },
     stdio: ["ignore", output, output],
   });
   const code = await new Promise<number | null>((done, failed) => {

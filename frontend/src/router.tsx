@@ -7,9 +7,12 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import {
+  allCloudAccountsQuery,
   auditQuery,
   type ClusterState,
   catalogQuery,
+  cloudAccountQuery,
+  cloudAccountsQuery,
   clusterNodesQuery,
   clusterQuery,
   clustersQuery,
@@ -102,7 +105,10 @@ const clusterOrderRoute = createRoute({
   validateSearch: (search: Record<string, unknown>): { step?: number } => ({
     step: typeof search.step === "number" ? search.step : undefined,
   }),
-  loader: () => void queryClient.prefetchQuery(catalogQuery()),
+  loader: () => {
+    void queryClient.prefetchQuery(catalogQuery());
+    void queryClient.prefetchQuery(allCloudAccountsQuery());
+  },
   component: lazyRouteComponent(() => import("./forms/cluster-order"), "ClusterOrderPage"),
 });
 
@@ -147,6 +153,25 @@ const operationRoute = createRoute({
   path: "/operations/$operationId",
   loader: ({ params: { operationId } }) => void queryClient.prefetchQuery(operationQuery(operationId)),
   component: lazyRouteComponent(() => import("./pages/operation"), "OperationPage"),
+});
+
+const cloudAccountsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/cloud-accounts",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => {
+    void queryClient.prefetchQuery(cloudAccountsQuery(lastCursor(after)));
+    void queryClient.prefetchQuery(catalogQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/cloud-accounts"), "CloudAccountsPage"),
+});
+
+const cloudAccountRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/cloud-accounts/$accountId",
+  loader: ({ params: { accountId } }) => void queryClient.prefetchQuery(cloudAccountQuery(accountId)),
+  component: lazyRouteComponent(() => import("./pages/cloud-account"), "CloudAccountPage"),
 });
 
 const tokensRoute = createRoute({
@@ -198,6 +223,8 @@ export const router = createRouter({
       clusterRoute,
       operationsRoute,
       operationRoute,
+      cloudAccountsRoute,
+      cloudAccountRoute,
       tokensRoute,
       membersRoute,
       auditRoute,

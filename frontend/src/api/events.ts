@@ -24,7 +24,7 @@ const CLUSTER_QUERIES = new Set([
   "getAllowlist",
   "listRoles",
 ]);
-const LISTS = new Set(["listClusters", "listOperations", "getCatalog"]);
+const LISTS = new Set(["listClusters", "listOperations", "getCatalog", "listCloudAccounts", "getCloudAccount"]);
 
 /** Whether what a query shows may have changed. Exported for its test. */
 export function isTouched(queryKey: readonly unknown[], change: Change): boolean {

@@ -1,5 +1,6 @@
 /** What the rest of the console may know of the API. */
 export type {
+  AccountCheck,
   AllowedAction,
   Allowlist,
   AuditRecord,
@@ -8,6 +9,9 @@ export type {
   CatalogMachineType,
   CatalogProvider,
   CatalogRegion,
+  CloudAccount,
+  CloudAccountDetail,
+  CloudAccountOrder,
   Cluster,
   ClusterOrder,
   ClusterState,
@@ -34,6 +38,7 @@ export type {
   PlannedChange,
   Role,
   Session,
+  SetupStep,
   StepState,
   Token,
   TokenOrder,

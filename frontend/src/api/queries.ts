@@ -54,6 +54,16 @@ export const tokensQuery = (cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+export const cloudAccountsQuery = (cursor?: string) => ({
+  ...generated.listCloudAccountsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+/** To choose from, so all of them: nobody has more than a page of that size. */
+export const allCloudAccountsQuery = () => generated.listCloudAccountsOptions({ query: { limit: 200 } });
+
+export const cloudAccountQuery = (id: string) => generated.getCloudAccountOptions({ path: { account_id: id } });
+
 export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
   ...generated.listAuditRecordsOptions({ query: { limit: PAGE_SIZE, ...query } }),
   placeholderData: keepPreviousData,
@@ -90,11 +100,14 @@ export {
   cancelOperationMutation,
   changeClusterMutation,
   changeMemberRoleMutation,
+  checkCloudAccountMutation,
   checkClusterOrderMutation,
+  createCloudAccountMutation,
   createClusterMutation,
   createInvitationMutation,
   createRoleMutation,
   createTokenMutation,
+  deleteCloudAccountMutation,
   deleteClusterMutation,
   deleteRoleMutation,
   grantRoleMutation,
@@ -112,6 +125,7 @@ export {
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
   setMaintenanceWindowsMutation,
+  updateCloudAccountMutation,
   updateClusterMutation,
 } from "./__generated__/@tanstack/react-query.gen";
 

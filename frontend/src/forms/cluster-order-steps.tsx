@@ -9,7 +9,8 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tiles from "@cloudscape-design/components/tiles";
-import type { Catalog, CatalogMachineType, OrderCheck } from "../api";
+import { useQuery } from "@tanstack/react-query";
+import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, type OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
 import { figuresOf, needTable } from "../util/machine-types";
 import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
@@ -81,6 +82,7 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
             onChange={({ detail }) => change(inProvider(catalog, detail.value))}
           />
         </FormField>
+        <AccountField draft={draft} error={fields.cloud_account} change={change} />
         <FormField label="Region" errorText={fields.region}>
           <Select
             selectedOption={regions.find(({ value }) => value === draft.region) ?? null}
@@ -117,6 +119,41 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
         </FormField>
       </SpaceBetween>
     </Container>
+  );
+}
+
+/** Only where there is something to choose. */
+function AccountField({
+  draft,
+  error,
+  change,
+}: Pick<Props, "draft" | "change"> & {
+  error: string | undefined;
+}) {
+  const accounts = useQuery(allCloudAccountsQuery());
+  const found = accounts.data?.items.filter(({ provider }) => provider === draft.provider) ?? [];
+  if (found.length === 0) return null;
+  const options = [
+    { value: "", label: "That of this installation" },
+    ...found.map(({ id, name, role_arn, project, allowed_actions }) => {
+      const rule = allowed_actions.find(({ action }) => action === "create_cluster");
+      return {
+        value: id,
+        label: name,
+        description: role_arn ?? project ?? undefined,
+        disabled: !rule?.allowed,
+        disabledReason: rule?.reason ?? undefined,
+      };
+    }),
+  ];
+  return (
+    <FormField label="Cloud account" description="Where machines are made, and billed." errorText={error}>
+      <Select
+        selectedOption={options.find(({ value }) => value === (draft.cloud_account ?? "")) ?? null}
+        options={options}
+        onChange={({ detail }) => change({ cloud_account: detail.selectedOption.value || null })}
+      />
+    </FormField>
   );
 }
 
@@ -225,6 +262,11 @@ export function NameStep({ draft, fields, change }: Props) {
   );
 }
 
+function AccountName({ id }: { id: string }) {
+  const accounts = useQuery(allCloudAccountsQuery());
+  return <>{accounts.data?.items.find((account) => account.id === id)?.name ?? id}</>;
+}
+
 export function ReviewStep({
   catalog,
   draft,
@@ -286,6 +328,9 @@ export function ReviewStep({
           columns={3}
           items={[
             { label: "Provider", value: provider?.name ?? draft.provider },
+            ...(draft.cloud_account === null
+              ? []
+              : [{ label: "Cloud account", value: <AccountName id={draft.cloud_account} /> }]),
             { label: "Region", value: draft.region },
             { label: "Zones", value: draft.zones.join(", ") },
           ]}

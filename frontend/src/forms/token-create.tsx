@@ -27,6 +27,7 @@ const SCOPE: Record<Permission, string> = {
   "members:read": "Look at members and invitations",
   "members:write": "Invite, change and remove members",
   "tokens:write": "Make and revoke API tokens",
+  "cloud-accounts:write": "Add, check and delete cloud accounts",
   "audit:read": "Read the audit log",
 };
 

@@ -13,6 +13,7 @@ import { TopBar } from "./top-bar";
 const NAVIGATION: SideNavigationProps.Item[] = [
   { type: "link", text: "Clusters", href: "/clusters" },
   { type: "link", text: "Operations", href: "/operations" },
+  { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
   { type: "divider" },
   { type: "link", text: "Members", href: "/members" },
   { type: "link", text: "API tokens", href: "/tokens" },

@@ -65,6 +65,18 @@ function Facts({ cluster }: { cluster: Cluster }) {
         items={[
           { label: "Engine", value: `${cluster.engine} ${cluster.engine_version}` },
           { label: "Provider", value: cluster.provider },
+          ...(cluster.cloud_account
+            ? [
+                {
+                  label: "Cloud account",
+                  value: (
+                    <RouteLink to="/cloud-accounts/$accountId" params={{ accountId: cluster.cloud_account.id }}>
+                      {cluster.cloud_account.name}
+                    </RouteLink>
+                  ),
+                },
+              ]
+            : []),
           {
             label: "Data centres",
             value: cluster.datacenters.map(({ name, zones }) => `${name}: ${zones.join(", ")}`).join("; "),

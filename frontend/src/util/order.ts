@@ -16,7 +16,7 @@ export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_v
 /** Which of the order's fields each step asks for. The review, the last step, asks for none. */
 export const STEP_FIELDS: readonly (readonly string[])[] = [
   ["engine", "engine_version"],
-  ["provider", "region", "zones"],
+  ["provider", "cloud_account", "region", "zones"],
   ["machine_type", "nodes_per_zone"],
   ["name", "options", "termination_protection"],
   [],
@@ -68,11 +68,12 @@ export function reasonAgainstEngine(catalog: Catalog, engine: string): string | 
 export function inProvider(
   catalog: Catalog,
   id: string,
-): Pick<Draft, "provider" | "region" | "zones" | "machine_type"> {
+): Pick<Draft, "provider" | "cloud_account" | "region" | "zones" | "machine_type"> {
   const provider = catalog.providers.find((each) => each.id === id);
   const region = provider?.regions[0];
   return {
     provider: id,
+    cloud_account: null,
     region: region?.name ?? "",
     zones: usualZones(region),
     machine_type: provider?.machine_types[0]?.name ?? "",

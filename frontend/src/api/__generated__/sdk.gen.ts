@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -45,6 +45,104 @@ export const getCatalog = <ThrowOnError extends boolean = false>(options?: Optio
             type: 'apiKey'
         }],
     url: '/api/v1/catalog',
+    ...options
+});
+
+/**
+ * List Cloud Accounts
+ *
+ * The cloud accounts that the organisation brought, newest first.
+ */
+export const listCloudAccounts = <ThrowOnError extends boolean = false>(options?: Options<ListCloudAccountsData, ThrowOnError>): RequestResult<ListCloudAccountsResponses, ListCloudAccountsErrors, ThrowOnError> => (options?.client ?? client).get<ListCloudAccountsResponses, ListCloudAccountsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts',
+    ...options
+});
+
+/**
+ * Create Cloud Account
+ *
+ * Registers a cloud account and checks it. Its setup says what has to be done in the cloud.
+ */
+export const createCloudAccount = <ThrowOnError extends boolean = false>(options: Options<CreateCloudAccountData, ThrowOnError>): RequestResult<CreateCloudAccountResponses, CreateCloudAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateCloudAccountResponses, CreateCloudAccountErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete Cloud Account
+ *
+ * Forgets a cloud account in which there are no clusters. Nothing is changed in the cloud.
+ */
+export const deleteCloudAccount = <ThrowOnError extends boolean = false>(options: Options<DeleteCloudAccountData, ThrowOnError>): RequestResult<DeleteCloudAccountResponses, DeleteCloudAccountErrors, ThrowOnError> => (options.client ?? client).delete<DeleteCloudAccountResponses, DeleteCloudAccountErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts/{account_id}',
+    ...options
+});
+
+/**
+ * Get Cloud Account
+ *
+ * One cloud account, with what its last check found and what has to be done in the cloud.
+ */
+export const getCloudAccount = <ThrowOnError extends boolean = false>(options: Options<GetCloudAccountData, ThrowOnError>): RequestResult<GetCloudAccountResponses, GetCloudAccountErrors, ThrowOnError> => (options.client ?? client).get<GetCloudAccountResponses, GetCloudAccountErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts/{account_id}',
+    ...options
+});
+
+/**
+ * Update Cloud Account
+ *
+ * Gives it another name.
+ */
+export const updateCloudAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateCloudAccountData, ThrowOnError>): RequestResult<UpdateCloudAccountResponses, UpdateCloudAccountErrors, ThrowOnError> => (options.client ?? client).patch<UpdateCloudAccountResponses, UpdateCloudAccountErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts/{account_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Check Cloud Account
+ *
+ * Tries everything that the control plane does there, without doing it.
+ */
+export const checkCloudAccount = <ThrowOnError extends boolean = false>(options: Options<CheckCloudAccountData, ThrowOnError>): RequestResult<CheckCloudAccountResponses, CheckCloudAccountErrors, ThrowOnError> => (options.client ?? client).post<CheckCloudAccountResponses, CheckCloudAccountErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/cloud-accounts/{account_id}/check',
     ...options
 });
 

@@ -5,6 +5,96 @@ export type ClientOptions = {
 };
 
 /**
+ * AccountCheck
+ *
+ * A dry run of everything that the control plane does in an account.
+ */
+export type AccountCheck = {
+    /**
+     * ready: nothing is missing. incomplete: permissions are. refused: the control plane cannot act there
+     */
+    state: CheckState;
+    /**
+     * Checked At
+     */
+    checked_at: string | null;
+    /**
+     * Missing
+     *
+     * Permissions that are lacking in any region, in the cloud's words
+     */
+    missing: Array<string>;
+    /**
+     * Results
+     *
+     * Region by region
+     */
+    results: Array<AccountCheckResult>;
+    /**
+     * Operation Id
+     *
+     * Of the check that is being made
+     */
+    operation_id: string | null;
+};
+
+/**
+ * AccountCheckResult
+ */
+export type AccountCheckResult = {
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Missing
+     *
+     * Permissions that are lacking, in the cloud's words
+     */
+    missing: Array<string>;
+    /**
+     * Problem
+     *
+     * Why the cloud could not be asked: a sentence; null: it was
+     */
+    problem: string | null;
+    /**
+     * Hint
+     *
+     * What to do about it
+     */
+    hint: string | null;
+};
+
+/**
+ * AccountSettings
+ *
+ * How machines are made in the account. It stays as it is for the account's life: clusters are built on it.
+ */
+export type AccountSettings = {
+    /**
+     * Public Addresses
+     *
+     * Machines get one, and agents are reached there. Without: the control plane needs a way in
+     */
+    public_addresses?: boolean;
+    /**
+     * Networks
+     *
+     * IPv4 block that clusters' networks are cut from; null: the installation's
+     */
+    networks?: string | null;
+    /**
+     * Vpcs
+     *
+     * aws: VPCs of yours to use, by region; elsewhere one is made
+     */
+    vpcs?: {
+        [key: string]: unknown | string;
+    };
+};
+
+/**
  * AddDatacenter
  *
  * A second region: its nodes join, the named keyspaces are replicated there, and it is filled from the first.
@@ -630,6 +720,206 @@ export type ChangeStarted = {
 };
 
 /**
+ * CheckState
+ *
+ * What the last check found. Clusters can be ordered into an account that is READY.
+ */
+export type CheckState = 'unchecked' | 'checking' | 'ready' | 'incomplete' | 'refused';
+
+/**
+ * CloudAccount
+ */
+export type CloudAccount = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Role Arn
+     *
+     * aws: the role that the control plane takes on
+     */
+    role_arn: string | null;
+    /**
+     * External Id
+     *
+     * Made for this account alone; not a secret
+     */
+    external_id: string;
+    /**
+     * Project
+     *
+     * gcp: where machines are made
+     */
+    project: string | null;
+    /**
+     * Service Account
+     *
+     * gcp: whom the control plane acts as; the external id is in it
+     */
+    service_account: string | null;
+    settings: AccountSettings;
+    check: AccountCheck;
+    /**
+     * Clusters
+     *
+     * Living clusters in the account
+     */
+    clusters: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * CloudAccountDetail
+ */
+export type CloudAccountDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Role Arn
+     *
+     * aws: the role that the control plane takes on
+     */
+    role_arn: string | null;
+    /**
+     * External Id
+     *
+     * Made for this account alone; not a secret
+     */
+    external_id: string;
+    /**
+     * Project
+     *
+     * gcp: where machines are made
+     */
+    project: string | null;
+    /**
+     * Service Account
+     *
+     * gcp: whom the control plane acts as; the external id is in it
+     */
+    service_account: string | null;
+    settings: AccountSettings;
+    check: AccountCheck;
+    /**
+     * Clusters
+     *
+     * Living clusters in the account
+     */
+    clusters: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+    /**
+     * Setup
+     *
+     * What has to be done in the cloud, with everything filled in
+     */
+    setup: Array<SetupStep>;
+};
+
+/**
+ * CloudAccountOrder
+ */
+export type CloudAccountOrder = {
+    /**
+     * Name
+     *
+     * For people; unique in the organisation
+     */
+    name: string;
+    /**
+     * Provider
+     */
+    provider: 'aws' | 'gcp';
+    /**
+     * Role Arn
+     *
+     * aws: the role that the control plane takes on: arn:aws:iam::123456789012:role/ringmaster-…
+     */
+    role_arn?: string | null;
+    /**
+     * Project
+     *
+     * gcp: id of the project in which machines are made
+     */
+    project?: string | null;
+    settings?: AccountSettings;
+};
+
+/**
+ * CloudAccountPage
+ */
+export type CloudAccountPage = {
+    /**
+     * Items
+     */
+    items: Array<CloudAccount>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * CloudAccountStarted
+ *
+ * An account and the operation that checks it.
+ */
+export type CloudAccountStarted = {
+    cloud_account: CloudAccountDetail;
+    operation: Operation;
+};
+
+/**
+ * CloudAccountUpdate
+ */
+export type CloudAccountUpdate = {
+    /**
+     * Name
+     */
+    name: string;
+};
+
+/**
  * Cluster
  */
 export type Cluster = {
@@ -654,6 +944,10 @@ export type Cluster = {
      * Provider
      */
     provider: string;
+    /**
+     * null: the installation's own account
+     */
+    cloud_account: ClusterCloudAccount | null;
     /**
      * Datacenters
      *
@@ -706,6 +1000,20 @@ export type Cluster = {
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * ClusterCloudAccount
+ */
+export type ClusterCloudAccount = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
 };
 
 /**
@@ -805,6 +1113,12 @@ export type ClusterOrder = {
      * From the catalogue, for example local
      */
     provider: string;
+    /**
+     * Cloud Account
+     *
+     * Id of the cloud account to make it in, see list_cloud_accounts; null: the installation's own
+     */
+    cloud_account?: string | null;
     /**
      * Region
      *
@@ -2494,7 +2808,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'audit:read';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read';
 
 /**
  * Plan
@@ -2887,6 +3201,38 @@ export type SessionUser = {
 export type SettingType = 'integer' | 'number' | 'boolean' | 'choice';
 
 /**
+ * SetupStep
+ *
+ * Something to do in the cloud account, once.
+ */
+export type SetupStep = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Text
+     */
+    text: string;
+    /**
+     * File Name
+     *
+     * Save the content under this name; null: it is commands to run
+     */
+    file_name: string | null;
+    /**
+     * Language
+     *
+     * For syntax colours: json, yaml, bash
+     */
+    language: string;
+    /**
+     * Content
+     */
+    content: string;
+};
+
+/**
  * Severity
  */
 export type Severity = 'info' | 'warning' | 'critical';
@@ -3217,6 +3563,381 @@ export type GetCatalogResponses = {
 };
 
 export type GetCatalogResponse = GetCatalogResponses[keyof GetCatalogResponses];
+
+export type ListCloudAccountsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/cloud-accounts';
+};
+
+export type ListCloudAccountsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListCloudAccountsError = ListCloudAccountsErrors[keyof ListCloudAccountsErrors];
+
+export type ListCloudAccountsResponses = {
+    /**
+     * OK
+     */
+    200: CloudAccountPage;
+};
+
+export type ListCloudAccountsResponse = ListCloudAccountsResponses[keyof ListCloudAccountsResponses];
+
+export type CreateCloudAccountData = {
+    body: CloudAccountOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/cloud-accounts';
+};
+
+export type CreateCloudAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateCloudAccountError = CreateCloudAccountErrors[keyof CreateCloudAccountErrors];
+
+export type CreateCloudAccountResponses = {
+    /**
+     * Accepted
+     */
+    202: CloudAccountStarted;
+};
+
+export type CreateCloudAccountResponse = CreateCloudAccountResponses[keyof CreateCloudAccountResponses];
+
+export type DeleteCloudAccountData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/cloud-accounts/{account_id}';
+};
+
+export type DeleteCloudAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteCloudAccountError = DeleteCloudAccountErrors[keyof DeleteCloudAccountErrors];
+
+export type DeleteCloudAccountResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteCloudAccountResponse = DeleteCloudAccountResponses[keyof DeleteCloudAccountResponses];
+
+export type GetCloudAccountData = {
+    body?: never;
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/cloud-accounts/{account_id}';
+};
+
+export type GetCloudAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCloudAccountError = GetCloudAccountErrors[keyof GetCloudAccountErrors];
+
+export type GetCloudAccountResponses = {
+    /**
+     * OK
+     */
+    200: CloudAccountDetail;
+};
+
+export type GetCloudAccountResponse = GetCloudAccountResponses[keyof GetCloudAccountResponses];
+
+export type UpdateCloudAccountData = {
+    body: CloudAccountUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/cloud-accounts/{account_id}';
+};
+
+export type UpdateCloudAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateCloudAccountError = UpdateCloudAccountErrors[keyof UpdateCloudAccountErrors];
+
+export type UpdateCloudAccountResponses = {
+    /**
+     * OK
+     */
+    200: CloudAccountDetail;
+};
+
+export type UpdateCloudAccountResponse = UpdateCloudAccountResponses[keyof UpdateCloudAccountResponses];
+
+export type CheckCloudAccountData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/cloud-accounts/{account_id}/check';
+};
+
+export type CheckCloudAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CheckCloudAccountError = CheckCloudAccountErrors[keyof CheckCloudAccountErrors];
+
+export type CheckCloudAccountResponses = {
+    /**
+     * Accepted
+     */
+    202: CloudAccountStarted;
+};
+
+export type CheckCloudAccountResponse = CheckCloudAccountResponses[keyof CheckCloudAccountResponses];
 
 export type ListClustersData = {
     body?: never;

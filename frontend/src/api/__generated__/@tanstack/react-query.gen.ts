@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkClusterOrder, createCluster, createInvitation, createRole, createToken, deleteCluster, deleteRole, downloadCa, downloadConnectionBundle, getAllowlist, getCatalog, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listRoles, listTokens, type Options, pauseOperation, planChange, refreshRoles, removeMember, replaceAllowlist, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCluster, updateRole } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createRole, createToken, deleteCloudAccount, deleteCluster, deleteRole, downloadCa, downloadConnectionBundle, getAllowlist, getCatalog, getCloudAccount, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listRoles, listTokens, type Options, pauseOperation, planChange, refreshRoles, removeMember, replaceAllowlist, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -78,6 +78,122 @@ export const getCatalogOptions = (options?: Options<GetCatalogData>) => queryOpt
     },
     queryKey: getCatalogQueryKey(options)
 });
+
+export const listCloudAccountsQueryKey = (options?: Options<ListCloudAccountsData>) => createQueryKey('listCloudAccounts', options);
+
+/**
+ * List Cloud Accounts
+ *
+ * The cloud accounts that the organisation brought, newest first.
+ */
+export const listCloudAccountsOptions = (options?: Options<ListCloudAccountsData>) => queryOptions<ListCloudAccountsResponse, ListCloudAccountsError, ListCloudAccountsResponse, ReturnType<typeof listCloudAccountsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listCloudAccounts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listCloudAccountsQueryKey(options)
+});
+
+/**
+ * Create Cloud Account
+ *
+ * Registers a cloud account and checks it. Its setup says what has to be done in the cloud.
+ */
+export const createCloudAccountMutation = (options?: Partial<Options<CreateCloudAccountData>>): UseMutationOptions<CreateCloudAccountResponse, CreateCloudAccountError, Options<CreateCloudAccountData>> => {
+    const mutationOptions: UseMutationOptions<CreateCloudAccountResponse, CreateCloudAccountError, Options<CreateCloudAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createCloudAccount({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Cloud Account
+ *
+ * Forgets a cloud account in which there are no clusters. Nothing is changed in the cloud.
+ */
+export const deleteCloudAccountMutation = (options?: Partial<Options<DeleteCloudAccountData>>): UseMutationOptions<DeleteCloudAccountResponse, DeleteCloudAccountError, Options<DeleteCloudAccountData>> => {
+    const mutationOptions: UseMutationOptions<DeleteCloudAccountResponse, DeleteCloudAccountError, Options<DeleteCloudAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteCloudAccount({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getCloudAccountQueryKey = (options: Options<GetCloudAccountData>) => createQueryKey('getCloudAccount', options);
+
+/**
+ * Get Cloud Account
+ *
+ * One cloud account, with what its last check found and what has to be done in the cloud.
+ */
+export const getCloudAccountOptions = (options: Options<GetCloudAccountData>) => queryOptions<GetCloudAccountResponse, GetCloudAccountError, GetCloudAccountResponse, ReturnType<typeof getCloudAccountQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getCloudAccount({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getCloudAccountQueryKey(options)
+});
+
+/**
+ * Update Cloud Account
+ *
+ * Gives it another name.
+ */
+export const updateCloudAccountMutation = (options?: Partial<Options<UpdateCloudAccountData>>): UseMutationOptions<UpdateCloudAccountResponse, UpdateCloudAccountError, Options<UpdateCloudAccountData>> => {
+    const mutationOptions: UseMutationOptions<UpdateCloudAccountResponse, UpdateCloudAccountError, Options<UpdateCloudAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateCloudAccount({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Check Cloud Account
+ *
+ * Tries everything that the control plane does there, without doing it.
+ */
+export const checkCloudAccountMutation = (options?: Partial<Options<CheckCloudAccountData>>): UseMutationOptions<CheckCloudAccountResponse, CheckCloudAccountError, Options<CheckCloudAccountData>> => {
+    const mutationOptions: UseMutationOptions<CheckCloudAccountResponse, CheckCloudAccountError, Options<CheckCloudAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await checkCloudAccount({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 export const listClustersQueryKey = (options?: Options<ListClustersData>) => createQueryKey('listClusters', options);
 

@@ -1,0 +1,109 @@
+import type { Page } from "@playwright/test";
+import { type Google, PROJECT, startWithGoogle } from "../support/google";
+import { expect, expectAccessible, picture, signIn, test } from "../support/test";
+import { expectStep, next } from "../support/wizard";
+
+test.describe("with a cloud on offer", () => {
+  let google: Google;
+
+  test.beforeAll(async () => {
+    test.setTimeout(180_000);
+    google = await startWithGoogle();
+  });
+
+  test.afterAll(async () => {
+    test.setTimeout(120_000);
+    await google?.end();
+  });
+
+  test("a project is brought, checked until nothing is missing, and can then be ordered into", async ({ browser }) => {
+    const context = await browser.newContext({
+      baseURL: google.ringmaster.url,
+      viewport: { width: 1360, height: 900 },
+    });
+    const page = await context.newPage();
+    await signIn(page, google.ringmaster);
+    await page.getByRole("link", { name: "Cloud accounts" }).click();
+    await expect(page.getByText("No cloud accounts yet.")).toBeVisible();
+    await picture(page, "cloud-accounts-empty");
+
+    await test.step("added, and at once found to be closed", async () => {
+      await page.getByRole("button", { name: "Add account" }).click();
+      const dialog = page.getByRole("dialog");
+      const add = dialog.getByRole("button", { name: "Add and check" });
+      await expect(add).toBeDisabled();
+      await dialog.getByLabel("Account name").fill("Shop");
+      await dialog.getByLabel("Project").fill(PROJECT);
+      await expectAccessible(page);
+      await picture(page, "cloud-account-create");
+      await add.click();
+      await expect(page.getByRole("heading", { level: 1, name: "Shop" })).toBeVisible();
+      await expect(page.getByText("No access")).toBeVisible();
+      await expect(page.getByText(/cannot act as ringmaster-/)).toBeVisible();
+      await picture(page, "cloud-account-refused");
+      await expectAccessible(page);
+    });
+
+    const account = await page
+      .getByText(/^ringmaster-[0-9a-f]{16}@/)
+      .first()
+      .textContent();
+    const email = account?.match(/ringmaster-[0-9a-f]{16}@[a-z.-]+/)?.[0] ?? "";
+    await expect(page.getByText(`service-accounts create ${email.split("@")[0]}`)).toBeVisible();
+
+    await test.step("what is missing is named, as Google calls it", async () => {
+      await google.setAccess({
+        impersonable: [email],
+        denied: ["compute.instances.create", "compute.networks.delete"],
+      });
+      await checkAgain(page);
+      await expect(page.getByText("Incomplete")).toBeVisible();
+      const missing = page.getByRole("list", { name: "Missing permissions" });
+      await expect(missing.getByRole("listitem")).toHaveText(["compute.instances.create", "compute.networks.delete"]);
+      await picture(page, "cloud-account-incomplete");
+    });
+
+    await test.step("it cannot be chosen yet, and says why", async () => {
+      await openPlace(page);
+      await page.getByLabel("Cloud account").click();
+      await expect(page.getByText("It lacks 2 permissions that clusters need.")).toBeAttached();
+      await page.goBack();
+      await page.goBack();
+    });
+
+    await test.step("then nothing is missing any more", async () => {
+      await google.setAccess({ impersonable: [email], denied: [] });
+      await page.goto("/cloud-accounts");
+      await page.getByRole("link", { name: "Shop" }).click();
+      await checkAgain(page);
+      await expect(page.getByText("Ready", { exact: true })).toBeVisible();
+      await expect(page.getByText(/Nothing is missing in/)).toBeVisible();
+      await picture(page, "cloud-account-ready");
+    });
+
+    await test.step("and a cluster is ordered into it", async () => {
+      await openPlace(page);
+      await page.getByLabel("Cloud account").click();
+      await page.getByRole("option", { name: /Shop/ }).click();
+      await picture(page, "wizard-cloud-account");
+      await next(page, "Machines");
+      await next(page, "Name and options");
+      await page.getByLabel("Cluster name").fill("in-the-shop");
+      await next(page, "Review");
+      await expect(page.getByText("Shop", { exact: true })).toBeVisible();
+    });
+    await context.close();
+  });
+});
+
+async function checkAgain(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Check again" }).click();
+  await expect(page.getByRole("button", { name: "Check again" })).toBeEnabled();
+}
+
+async function openPlace(page: Page): Promise<void> {
+  await page.goto("/clusters/new");
+  await expectStep(page, "Engine");
+  await next(page, "Place");
+  await page.getByRole("radio", { name: "Google Cloud" }).check();
+}
