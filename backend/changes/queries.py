@@ -9,11 +9,12 @@ from typing import Any
 from backend.accounts.queries import Identity
 from backend.catalog import queries as catalog
 from backend.catalog.models import MachineType
+from backend.catalog.states import CLOUDS
 from backend.changes.planning import OPERATION_KINDS, Facts, NothingToDo, Proposal, Refused, desired, propose
 from backend.changes.plans import Planned
 from backend.changes.schemas import AnyChange, DesiredState, Mode
 from backend.clusters.models import Cluster, Node
-from backend.clusters.queries import cluster_not_found, used_memory_mib
+from backend.clusters.queries import cluster_not_found, room_in, room_warning, used_memory_mib
 from backend.clusters.states import ClusterState, reason_against_changing
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
@@ -45,6 +46,11 @@ def facts_of(cluster: Cluster) -> Facts:
         numbers=_numbers(every),
         regions={region.name: region for region in regions if region is not None},
         used_mib={region.name: used.get(region.id, 0) for region in regions if region is not None},
+        rooms={
+            region.name: room_in(cluster.provider, region.name, cluster.cloud_account)
+            for region in regions
+            if region is not None and cluster.provider in CLOUDS
+        },
         machine_types={
             name: found for name in names if (found := catalog.find_machine_type(cluster.provider, name)) is not None
         },
@@ -85,7 +91,7 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
             planned.append(_not_possible(change, refused, beside))
             # What comes after it would begin with a state that is not reached.
             break
-        planned.append(_possible(change, proposal, beside))
+        planned.append(_possible(change, facts, proposal, beside))
         facts = proposal.after
     return {
         "possible": all(each["reason"] is None for each in planned),
@@ -134,7 +140,7 @@ def beside_of(cluster: Cluster, change: AnyChange) -> Beside:
     return Beside(warning=f"It begins when the operation {first.id} ({title(first.kind).lower()}) lets it. {reason}")
 
 
-def _possible(change: AnyChange, proposal: Proposal, beside: Beside) -> dict[str, Any]:
+def _possible(change: AnyChange, facts: Facts, proposal: Proposal, beside: Beside) -> dict[str, Any]:
     planned = proposal.planned
     return {
         "kind": change.kind,
@@ -148,9 +154,16 @@ def _possible(change: AnyChange, proposal: Proposal, beside: Beside) -> dict[str
         "expected_seconds": planned.expected_seconds,
         "cost_per_month_micros": 0,
         "impact": list(proposal.impact),
-        "warnings": [*proposal.warnings, *([beside.warning] if beside.warning else [])],
+        "warnings": [*proposal.warnings, *([beside.warning] if beside.warning else []), *_not_sure(facts, proposal)],
         "cancellable": _cancellable(planned),
     }
+
+
+def _not_sure(facts: Facts, proposal: Proposal) -> list[str]:
+    """Of the regions in which machines would be made: how sure it is that there is room."""
+    regions = sorted({node.datacenter.region for node in proposal.new_nodes})
+    rooms = [facts.rooms[region] for region in regions if region in facts.rooms]
+    return [warning for room in rooms if (warning := room_warning(facts.cluster.provider, room))]
 
 
 def _not_possible(change: AnyChange, refused: Refused, beside: Beside) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog import queries as catalog
 from backend.cloud_accounts import plans
-from backend.cloud_accounts.models import CloudAccount
+from backend.cloud_accounts.models import CloudAccount, RegionCapacity
 from backend.cloud_accounts.queries import account_not_found, get_account
 from backend.cloud_accounts.schemas import CloudAccountOrder
 from backend.cloud_accounts.states import CheckState, reason_against_deleting
@@ -181,3 +181,25 @@ def checked(operation_id: str, results: Sequence[Mapping[str, Any]]) -> None:
 def check_cancelled(operation_id: str) -> None:
     """What the check before found still holds."""
     CloudAccount.objects.filter(check_operation_id=operation_id).update(check_operation_id="")
+
+
+def record_capacity(
+    region_id: str,
+    account: CloudAccount | None,
+    *,
+    quotas: Sequence[Mapping[str, Any]],
+    offered: Mapping[str, Sequence[str]] | None,
+) -> None:
+    """What the cloud answered just now. `quotas`: as room.QuotaFacts; `offered`: machine types by zone."""
+    RegionCapacity.objects.update_or_create(
+        region_id=region_id,
+        cloud_account=account,
+        defaults={"quotas": quotas, "offered": offered, "asked_at": Now(), "answered_at": Now(), "problem": ""},
+    )
+
+
+def record_no_answer(region_id: str, account: CloudAccount | None, problem: str) -> None:
+    """It could not be asked. What it told before stays."""
+    RegionCapacity.objects.update_or_create(
+        region_id=region_id, cloud_account=account, defaults={"asked_at": Now(), "problem": problem}
+    )

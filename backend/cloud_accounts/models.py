@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from backend.accounts.models import Organisation
+from backend.catalog.models import Region
 from backend.catalog.states import CLOUDS
 from backend.cloud_accounts.states import CheckState
 from backend.core import ids
@@ -67,3 +68,28 @@ class CloudAccount(models.Model):
     def missing(self) -> list[str]:
         """Permissions that the last check found to be lacking, in any region."""
         return sorted({permission for result in self.check_results for permission in result["missing"]})
+
+
+class RegionCapacity(models.Model):
+    """What a cloud told last of an account's quotas in a region, and of what its zones offer."""
+
+    region = models.ForeignKey(Region, on_delete=models.CASCADE, related_name="capacities")
+    cloud_account = models.ForeignKey(
+        CloudAccount, on_delete=models.CASCADE, null=True, related_name="capacities", help_text="null: our own"
+    )
+    quotas = models.JSONField(default=list, help_text="name, limit, used, per_machine, hint: room.QuotaFacts")
+    offered = models.JSONField(null=True, help_text="Machine types by zone; null: not known")
+    asked_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True, help_text="Of what is written here; null: it never answered")
+    problem = models.TextField(blank=True, help_text="Why it did not answer when it was asked last")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["region", "cloud_account"], name="region_capacity_once"),
+            models.UniqueConstraint(
+                fields=["region"], condition=models.Q(cloud_account=None), name="region_capacity_own_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"capacity of {self.region_id} for {self.cloud_account_id or 'us'}"

@@ -8,7 +8,8 @@ from django.db.models import Count, Q, QuerySet
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.cloud_accounts.instructions import setup_of
-from backend.cloud_accounts.models import CloudAccount
+from backend.cloud_accounts.models import CloudAccount, RegionCapacity
+from backend.cloud_accounts.room import QuotaFacts, Room
 from backend.cloud_accounts.states import (
     CheckState,
     reason_against_changing,
@@ -81,6 +82,31 @@ def find_for_order(who: Identity, account_id: str, *, provider: str, lock: bool 
             field="cloud_account",
         )
     return account
+
+
+def find_account(who: Identity, account_id: str) -> CloudAccount:
+    """Raises NotFound."""
+    account = _living(who).filter(id=account_id).first()
+    if account is None:
+        raise account_not_found()
+    return account
+
+
+def recorded_room(region_id: str, account: CloudAccount | None) -> Room:
+    """As the cloud told last. Nothing is promised in it: who knows of nodes adds that."""
+    region = region_id.partition("/")[2]
+    whose = "The installation's account" if account is None else f"The cloud account {account.name}"
+    row = RegionCapacity.objects.filter(region_id=region_id, cloud_account=account).first()
+    if row is None:
+        return Room(whose=whose, region=region)
+    return Room(
+        whose=whose,
+        region=region,
+        quotas=tuple(QuotaFacts(**quota) for quota in row.quotas),
+        offered=None if row.offered is None else {zone: frozenset(names) for zone, names in row.offered.items()},
+        answered_at=row.answered_at,
+        problem=row.problem,
+    )
 
 
 def living_accounts(provider: str) -> Sequence[CloudAccount]:

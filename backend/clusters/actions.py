@@ -52,8 +52,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     with transaction.atomic():
         # Whoever orders in this region next waits here, so two orders cannot both take the last room.
         Region.objects.select_for_update().get(id=checked.region.id)
-        ordering.check_room(checked)
         account = ordering.check_account(who, order, lock=True)
+        ordering.check_room(checked, account)
         cluster = _insert(who, checked, account, ca_certificate=ca.certificate_pem)
         datacenter = Datacenter.objects.create(
             cluster=cluster,

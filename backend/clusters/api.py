@@ -28,6 +28,14 @@ def get_catalog(request: HttpRequest) -> HttpResponse:
     return prepared(queries.get_catalog())
 
 
+@router.get("/capacity", operation_id="get_capacity", tags=["catalog"], response=schemas.Capacity)
+def get_capacity(request: HttpRequest, wanted: Query[schemas.CapacityQuery]) -> HttpResponse:
+    """What an account has room for in a region, as its cloud told at most minutes ago."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.get_capacity(who, **wanted.dict()))
+
+
 @router.post("/clusters", operation_id="create_cluster", response={202: schemas.ClusterStarted})
 def create_cluster(request: HttpRequest, order: schemas.ClusterOrder) -> HttpResponse:
     """Orders a cluster. Follow the operation; the cluster can be used once it is active."""

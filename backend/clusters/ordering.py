@@ -12,7 +12,7 @@ from backend.cloud_accounts.models import CloudAccount
 from backend.cloud_accounts.queries import find_for_order
 from backend.clusters.models import Cluster
 from backend.clusters.plans import CREATE_SECONDS
-from backend.clusters.queries import used_memory_mib
+from backend.clusters.queries import room_in, room_warning, used_memory_mib
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
 
@@ -145,8 +145,18 @@ def name_taken(name: str) -> Conflict:
     )
 
 
-def check_room(checked: CheckedOrder) -> int | None:
-    """How many nodes of the type still fit; None where only the provider knows. Raises Conflict when too few do."""
+def check_room(checked: CheckedOrder, account: CloudAccount | None) -> tuple[int | None, str | None]:
+    """How many nodes of the type still fit, None: not known; and how sure that is. Raises Conflict when too few do."""
+    fit = _check_memory(checked)
+    order = checked.order
+    room = room_in(order.provider, order.region, account)
+    if short := room.shortage(order.machine_type, dict.fromkeys(order.zones, order.nodes_per_zone)):
+        raise Conflict(short.code, short.sentence, hint=short.hint, field=short.field)
+    known = [number for number in (fit, room.nodes_that_fit(order.machine_type)) if number is not None]
+    return min(known, default=None), room_warning(order.provider, room)
+
+
+def _check_memory(checked: CheckedOrder) -> int | None:
     fit = catalog.nodes_that_fit(
         checked.machine_type.memory_mib,
         budget_mib=checked.region.memory_budget_mib,
@@ -167,8 +177,9 @@ def check_room(checked: CheckedOrder) -> int | None:
 def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """What the order would come to. Raises what create_cluster would raise; changes nothing."""
     checked = check_words(order)
-    check_account(who, order)
+    account = check_account(who, order)
     check_name_free(who, order.name)
+    fit, warning = check_room(checked, account)
     return {
         "ok": True,
         "name": order.name,
@@ -177,6 +188,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         "nodes_total": checked.nodes_total,
         "replicas": len(order.zones),
         "memory_mib_total": checked.nodes_total * checked.machine_type.memory_mib,
-        "nodes_that_fit": check_room(checked),
+        "nodes_that_fit": fit,
+        "warnings": [] if warning is None else [warning],
         "expected_seconds": CREATE_SECONDS,
     }

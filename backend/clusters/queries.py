@@ -1,6 +1,7 @@
 """Reading clusters. A page of the list is one statement, however long list and page are."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from typing import Any
@@ -12,7 +13,11 @@ from django.db.models.functions import JSONObject
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.catalog.models import MachineType
-from backend.catalog.queries import catalog
+from backend.catalog.queries import catalog, find_region, machine_type_names
+from backend.catalog.states import CLOUDS
+from backend.cloud_accounts.models import CloudAccount
+from backend.cloud_accounts.queries import find_account, recorded_room
+from backend.cloud_accounts.room import Room
 from backend.clusters import authorities, quorum, vault, windows
 from backend.clusters.authorities import AgentClientMaterial
 from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
@@ -427,6 +432,52 @@ def used_memory_mib() -> dict[str, int]:
         region_id = f"{provider}/{region}"
         used[region_id] = used.get(region_id, 0) + number * sizes.get((provider, machine_type), 0)
     return used
+
+
+def room_in(provider: str, region: str, account: CloudAccount | None) -> Room:
+    """What the account has room for, with what was accepted since its cloud told. Two statements."""
+    room = recorded_room(f"{provider}/{region}", account)
+    if room.answered_at is None:
+        return room
+    # A machine made since is counted although the cloud may count it by now: a minute of too little room, not too much.
+    coming = Node.objects.filter(
+        Q(machine_id="") | Q(created_at__gt=room.answered_at),
+        deleted_at=None,
+        cluster__provider=provider,
+        cluster__cloud_account=account,
+        datacenter__region=region,
+    )
+    counted = coming.order_by().values_list("machine_type").annotate(n=Count("id"))
+    return replace(room, promised=dict(counted))
+
+
+def get_capacity(who: Identity, *, provider: str, region: str, cloud_account: str | None) -> dict[str, Any]:
+    """Raises NotFound."""
+    account = None if cloud_account is None else find_account(who, cloud_account)
+    if find_region(provider, region) is None or (account is not None and account.provider != provider):
+        raise NotFound("unknown_region", f"There is no region {region} of {provider}.", hint="See get_catalog.")
+    room = room_in(provider, region, account)
+    return {
+        "answered_at": room.answered_at,
+        "warning": room_warning(provider, room),
+        "quotas": [
+            {"name": quota.name, "limit": quota.limit, "used": quota.used, "promised": room.promised_of(quota)}
+            for quota in room.quotas
+        ],
+        "machine_types": [
+            {
+                "name": name,
+                "nodes_that_fit": room.nodes_that_fit(name),
+                "zones_without": room.zones_without(name),
+            }
+            for name in machine_type_names(provider)
+        ],
+    }
+
+
+def room_warning(provider: str, room: Room) -> str | None:
+    """How sure it is; of providers that have limits of their own."""
+    return room.warning(datetime.now(UTC)) if provider in CLOUDS else None
 
 
 def get_catalog() -> dict[str, Any]:

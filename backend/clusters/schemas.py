@@ -208,7 +208,36 @@ class OrderCheck(Schema):
     nodes_that_fit: int | None = Field(
         description="Nodes of this type the region holds beside what is there; null where only the provider knows"
     )
+    warnings: list[str] = Field(description="What is not known for sure, a sentence each; it does not stop an order")
     expected_seconds: int
+
+
+class CapacityQuery(Schema):
+    provider: Word
+    region: Word
+    cloud_account: Word | None = Field(None, description="Id; left out: the installation's own account")
+
+
+class CapacityQuota(Schema):
+    name: str = Field(description="As the cloud calls it")
+    limit: float
+    used: float = Field(description="When the cloud was asked")
+    promised: float = Field(description="To nodes that were accepted since, or are being made")
+
+
+class CapacityOfType(Schema):
+    name: str
+    nodes_that_fit: int | None = Field(description="Nodes that the quotas leave room for; null: none counts them")
+    zones_without: list[str] = Field(description="Zones that do not offer the type, as far as the cloud told")
+
+
+class Capacity(Schema):
+    """What an account has room for in a region, from its cloud's answers. Clouds tell quotas, not free machines."""
+
+    answered_at: datetime | None = Field(description="When the cloud told; null: it never did")
+    warning: str | None = Field(description="Why this is not sure, a sentence; null: it is")
+    quotas: list[CapacityQuota]
+    machine_types: list[CapacityOfType]
 
 
 class NodeDrift(Schema):

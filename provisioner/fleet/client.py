@@ -18,6 +18,7 @@ from provisioner.agent.client import HttpAgentClient
 from provisioner.fleet.simulator import UNREACHABLE
 from provisioner.providers import base
 from provisioner.providers.base import (
+    Capacity,
     Image,
     ImageState,
     Machine,
@@ -150,6 +151,9 @@ class FleetProvider:
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []
+
+    def capacity(self, *, region: str) -> Capacity:
+        return Capacity()
 
     def missing_permissions(self, *, region: str) -> list[str]:
         return []

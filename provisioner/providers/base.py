@@ -144,6 +144,25 @@ class Shortfall:
     hint: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """What an account may have in a region. `per_machine`: what one machine of a type takes of it, by type."""
+
+    name: str
+    limit: float
+    used: float
+    per_machine: Mapping[str, float]
+    hint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What a region has room for, as far as the cloud tells. `offered`: types by zone; None: it was not asked."""
+
+    quotas: tuple[Quota, ...] = ()
+    offered: Mapping[str, tuple[str, ...]] | None = None
+
+
 class Provider(Protocol):
     """What an operation may ask of a cloud.
 
@@ -200,6 +219,10 @@ class Provider(Protocol):
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         """What keeps the cloud from giving so many machines (by zone) now, as far as it tells. Makes nothing."""
+        ...
+
+    def capacity(self, *, region: str) -> Capacity:
+        """What orders are compared with before they are accepted. Makes nothing."""
         ...
 
     def missing_permissions(self, *, region: str) -> list[str]:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from provisioner.providers.base import (
+    Capacity,
     Image,
     ImageState,
     InvalidRequest,
@@ -61,6 +62,7 @@ class FakeSettings:
     boot_seconds: float = 0.0
     delete_seconds: float = 0.0
     memory_budget_mib: int | None = None
+    capacity: Capacity = field(default=Capacity(), hash=False)
     clock: Callable[[], float] = field(default=time.time, compare=False)
 
     @property
@@ -250,6 +252,10 @@ class FakeProvider:
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []
+
+    def capacity(self, *, region: str) -> Capacity:
+        self._check_region(region)
+        return self._settings.capacity
 
     def missing_permissions(self, *, region: str) -> list[str]:
         return []

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from backend.catalog.queries import MachineTypeFacts, nodes_that_fit
 from backend.changes.planning.facts import Facts, Refused, count, listed, place_of
+from backend.cloud_accounts.room import Shortage
 from backend.clusters import quorum
 from backend.clusters.models import Datacenter, Node
 from backend.clusters.states import NodeState
@@ -134,17 +135,28 @@ def reason_against_taking_down(facts: Facts, node: Node, *, for_good: bool) -> s
     )
 
 
-def check_room(facts: Facts, region: str, machine_type: MachineTypeFacts, nodes: int, *, field: str) -> None:
+def check_room(
+    facts: Facts, region: str, machine_type: MachineTypeFacts, zones: Sequence[str], per_zone: int, *, field: str
+) -> None:
     """Whether so many more nodes of the type fit into the region beside what is there. Raises Refused."""
+    nodes = len(zones) * per_zone
     fit = room_for(facts, region, machine_type)
     if fit is not None and fit < nodes:
-        room = "no more nodes" if fit == 0 else count(fit, "more node")
+        words = "no more nodes" if fit == 0 else count(fit, "more node")
         raise Refused(
             "not_enough_memory",
-            f"{region} has room for {room} of type {machine_type.name}; this change needs {nodes}.",
+            f"{region} has room for {words} of type {machine_type.name}; this change needs {nodes}.",
             hint="Take fewer or smaller nodes, or delete a cluster you do not need.",
             field=field,
         )
+    if room := facts.rooms.get(region):
+        refuse_shortage(room.shortage(machine_type.name, dict.fromkeys(zones, per_zone)))
+
+
+def refuse_shortage(short: Shortage | None) -> None:
+    """Raises Refused when there is one."""
+    if short is not None:
+        raise Refused(short.code, short.sentence, hint=short.hint, field=short.field)
 
 
 def room_for(facts: Facts, region: str, machine_type: MachineTypeFacts) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 from backend.catalog.queries import MachineTypeFacts, RegionFacts, SettingProblem
 from backend.changes.plans import Planned
 from backend.changes.schemas import Mode
+from backend.cloud_accounts.room import Room
 from backend.clusters import quorum
 from backend.clusters.models import Cluster, Datacenter, Node
 
@@ -30,6 +31,8 @@ class Facts:
     """By name: those of the cluster's provider in which can be ordered."""
     used_mib: Mapping[str, int]
     """By region name: MiB that living nodes use, of whichever cluster."""
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    """By region name: what the cloud told of quotas and offers; a region that is not there has no such limits."""
     machine_types: Mapping[str, MachineTypeFacts]
     """By name: those of the provider that can be ordered."""
     memory_mib: Mapping[str, int]

@@ -73,8 +73,7 @@ def _scale_out(facts: Facts, datacenter: Datacenter, wanted: int) -> Proposal:
     checks.check_all_up(facts, "letting nodes join")
     machine_type = checks.find_machine_type(facts, datacenter.machine_type)
     more = wanted - datacenter.nodes_per_zone
-    zones = len(datacenter.zones)
-    checks.check_room(facts, datacenter.region, machine_type, more * zones, field="nodes_per_zone")
+    checks.check_room(facts, datacenter.region, machine_type, datacenter.zones, more, field="nodes_per_zone")
     new = _new_nodes(facts, datacenter, more)
     _give_tokens(facts, datacenter, new)
     planned = membership.scale_out(living=facts.nodes, new=new)
@@ -278,6 +277,9 @@ def _check_room_to_move(
     facts: Facts, datacenter: Datacenter, old: Sequence[Node], machine_type: str, memory_mib: int
 ) -> None:
     """The most that is used at once: all old nodes but those gone, and one new one beside."""
+    if room := facts.rooms.get(datacenter.region):
+        checks.refuse_shortage(room.shortage(machine_type, dict.fromkeys(datacenter.zones, 0)))
+        checks.refuse_shortage(room.shortage_of_moving([node.machine_type for node in old], machine_type))
     region = facts.regions.get(datacenter.region)
     if region is None or region.memory_budget_mib is None:
         return
@@ -285,11 +287,11 @@ def _check_room_to_move(
     for node in old:
         peak = max(peak, grown + memory_mib)
         grown += memory_mib - facts.memory_mib.get(node.machine_type, 0)
-    room = max(0, region.memory_budget_mib - facts.used_mib.get(region.name, 0))
-    if peak > room:
+    left = max(0, region.memory_budget_mib - facts.used_mib.get(region.name, 0))
+    if peak > left:
         raise Refused(
             "not_enough_memory",
-            f"{region.name} has {room:,} MiB left; moving {count(len(old), 'node')} to {machine_type} one by one needs "
+            f"{region.name} has {left:,} MiB left; moving {count(len(old), 'node')} to {machine_type} one by one needs "
             f"{peak:,} MiB beside what is used now.",
             hint="Choose a smaller type, fewer nodes, or delete a cluster you do not need.",
             field="machine_type",
@@ -309,8 +311,7 @@ def add_datacenter(facts: Facts, change: AddDatacenter) -> Proposal:
         )
     machine_type = checks.find_machine_type(facts, change.machine_type)
     checks.check_all_up(facts, "adding a data centre")
-    nodes = len(change.zones) * change.nodes_per_zone
-    checks.check_room(facts, change.region, machine_type, nodes, field="nodes_per_zone")
+    checks.check_room(facts, change.region, machine_type, change.zones, change.nodes_per_zone, field="nodes_per_zone")
     datacenter = Datacenter(
         cluster=facts.cluster,
         name=f"{facts.cluster.provider}-{change.region}",

@@ -4,6 +4,7 @@ export type {
   AllowedAction,
   Allowlist,
   AuditRecord,
+  Capacity,
   Catalog,
   CatalogEngineSetting as EngineSetting,
   CatalogMachineType,

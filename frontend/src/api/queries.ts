@@ -18,6 +18,10 @@ export type ClusterChange = ChangeClusterData["body"];
 
 export const catalogQuery = () => ({ ...generated.getCatalogOptions(), staleTime: 10_000 });
 
+/** What an account has room for in a region; null: the installation's own. Asked of clouds only: others have budgets. */
+export const capacityQuery = (provider: string, region: string, account: string | null) =>
+  generated.getCapacityOptions({ query: { provider, region, ...(account ? { cloud_account: account } : {}) } });
+
 export const clustersQuery = (query: ListClustersData["query"]) => ({
   ...generated.listClustersOptions({ query: { limit: PAGE_SIZE, ...query } }),
   placeholderData: keepPreviousData,

@@ -2,7 +2,7 @@ import FormField from "@cloudscape-design/components/form-field";
 import Select from "@cloudscape-design/components/select";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Cluster, catalogQuery } from "../api";
+import { type Cluster, capacityQuery, catalogQuery } from "../api";
 import { needTable } from "../util/machine-types";
 import { formatMib } from "../util/size";
 import { ChangeModal } from "./change-modal";
@@ -16,6 +16,11 @@ export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Clust
   const [type, setType] = useState("");
   const now = cluster.datacenters.find((each) => each.name === name)?.machine_type;
   const all = catalog.data?.providers.find(({ id }) => id === cluster.provider)?.machine_types ?? [];
+  const region = cluster.datacenters.find((each) => each.name === name)?.region ?? "";
+  const capacity = useQuery({
+    ...capacityQuery(cluster.provider, region, cluster.cloud_account?.id ?? null),
+    enabled: needTable(all) && region !== "",
+  });
   const types = all.filter((each) => each.name !== now);
   const options = types.map((each) => ({
     value: each.name,
@@ -38,7 +43,13 @@ export function ClusterMachineTypeModal({ cluster, onDismiss }: { cluster: Clust
     >
       <DatacenterField cluster={cluster} value={name} onChange={setName} />
       {needTable(all) ? (
-        <MachineTypeTable types={types} value={type} description={`Now ${now}.`} onChange={setType} />
+        <MachineTypeTable
+          types={types}
+          value={type}
+          description={`Now ${now}.`}
+          capacity={capacity.data}
+          onChange={setType}
+        />
       ) : (
         <FormField label="Machine type" description={`Now ${now}.`}>
           <Select

@@ -8,9 +8,10 @@ import Input from "@cloudscape-design/components/input";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Tiles from "@cloudscape-design/components/tiles";
 import { useQuery } from "@tanstack/react-query";
-import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, type OrderCheck } from "../api";
+import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, capacityQuery, type OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
 import { figuresOf, needTable } from "../util/machine-types";
 import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
@@ -161,17 +162,23 @@ export function MachineStep({ catalog, draft, fields, change }: Props) {
   const provider = catalog.providers.find(({ id }) => id === draft.provider);
   const fit = provider?.regions.find(({ name }) => name === draft.region)?.nodes_that_fit ?? {};
   const types = provider?.machine_types ?? [];
+  const isCloud = needTable(types);
+  const capacity = useQuery({
+    ...capacityQuery(draft.provider, draft.region, draft.cloud_account),
+    enabled: isCloud && draft.region !== "",
+  });
   const total = draft.zones.length * draft.nodes_per_zone;
   return (
     <Container header={<Header variant="h2">Machine type and nodes</Header>}>
       <SpaceBetween size="l">
-        {needTable(types) ? (
+        {isCloud ? (
           <MachineTypeTable
             // Another provider's types start without a filter.
             key={draft.provider}
             types={types}
             value={draft.machine_type}
             errorText={fields.machine_type}
+            capacity={capacity.data}
             onChange={(name) => change({ machine_type: name })}
           />
         ) : (
@@ -286,6 +293,11 @@ export function ReviewStep({
       {check && (
         <Container header={<Header variant="h2">What will be made</Header>}>
           <SpaceBetween size="m">
+            {check.warnings.map((warning) => (
+              <StatusIndicator key={warning} type="warning">
+                {warning}
+              </StatusIndicator>
+            ))}
             <Box>
               {count(check.nodes_total, "node")} in {count(draft.zones.length, "zone")},{" "}
               {count(check.replicas, "replica")} of every row, encrypted connections, an administrator whose password

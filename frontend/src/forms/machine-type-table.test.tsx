@@ -77,3 +77,22 @@ it("explains what shards are, in a header that is no button within a button", ()
   fireEvent.click(help);
   expect(screen.getByText(/CPUs left for the engine/)).toBeTruthy();
 });
+
+it("says how many nodes of a type there is room for, and how sure that is", () => {
+  const capacity = {
+    answered_at: "2026-11-21T12:00:00Z",
+    warning: "It could not be asked since: Throttled.",
+    quotas: [{ name: "vCPUs", limit: 64, used: 40, promised: 4 }],
+    machine_types: [
+      { name: "i4i.1", nodes_that_fit: 3, zones_without: ["eu-west-1c"] },
+      { name: "i4i.2", nodes_that_fit: 0, zones_without: [] },
+    ],
+  };
+  render(<MachineTypeTable types={TYPES.slice(0, 3)} value="" capacity={capacity} onChange={vi.fn()} />);
+  const row = (name: RegExp) => within(screen.getByRole("row", { name }));
+  expect(row(/i4i\.1\b/).getByText("3 nodes")).toBeTruthy();
+  expect(row(/i4i\.1\b/).getByText("Not in eu-west-1c")).toBeTruthy();
+  expect(row(/i4i\.2\b/).getByText("None")).toBeTruthy();
+  expect(screen.getByText("It could not be asked since: Throttled.")).toBeTruthy();
+  expect(screen.getByText(/vCPUs: 40 of 64 used, 4 promised to nodes being made\./)).toBeTruthy();
+});

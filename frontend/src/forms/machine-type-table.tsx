@@ -9,7 +9,8 @@ import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { type ReactNode, useState } from "react";
-import type { CatalogMachineType } from "../api";
+import type { Capacity, CatalogMachineType } from "../api";
+import { CapacityNote, Fits } from "../components/capacity";
 import {
   familiesOf,
   findTypes,
@@ -34,6 +35,8 @@ interface Props {
   description?: string;
   /** What is wrong with the choice. */
   errorText?: string;
+  /** What the cloud has room for; nothing: it is not one, or has not been asked yet. */
+  capacity?: Capacity;
   onChange: (name: string) => void;
 }
 
@@ -41,7 +44,7 @@ interface Props {
  * One machine type out of many, with the figures that tell them apart. Not for inside a form field: that would give its
  * label to the filters as well.
  */
-export function MachineTypeTable({ types, value, description, errorText, onChange }: Props) {
+export function MachineTypeTable({ types, value, description, errorText, capacity, onChange }: Props) {
   const [text, setText] = useState("");
   const [family, setFamily] = useState("");
   const [page, setPage] = useState(1);
@@ -67,7 +70,7 @@ export function MachineTypeTable({ types, value, description, errorText, onChang
         if (chosen) onChange(chosen.name);
       }}
       items={found.slice((current - 1) * PAGE, current * PAGE)}
-      columnDefinitions={COLUMNS}
+      columnDefinitions={capacity ? withRoom(capacity) : COLUMNS}
       sortingColumn={COLUMNS.find(({ id }) => id === sorting.key)}
       sortingDescending={sorting.isDescending}
       onSortingChange={({ detail }) => {
@@ -131,6 +134,7 @@ export function MachineTypeTable({ types, value, description, errorText, onChang
       footer={
         <SpaceBetween size="xs">
           {errorText && <StatusIndicator type="error">{errorText}</StatusIndicator>}
+          {capacity && <CapacityNote capacity={capacity} />}
           <PriceNote types={types} />
         </SpaceBetween>
       }
@@ -174,6 +178,18 @@ const COLUMNS: TableProps.ColumnDefinition<CatalogMachineType>[] = [
   { id: "network", header: "Network", sortingField: "network", minWidth: 130, cell: formatNetwork },
   { id: "price", header: "Per hour", sortingField: "price", minWidth: 110, cell: formatPrice },
 ];
+
+/** Room is what one looks for first, so it stands beside the name. */
+function withRoom(capacity: Capacity): TableProps.ColumnDefinition<CatalogMachineType>[] {
+  const [type, ...others] = COLUMNS;
+  const room = {
+    id: "room",
+    header: "Room for",
+    minWidth: 110,
+    cell: ({ name }: CatalogMachineType) => <Fits capacity={capacity} machineType={name} />,
+  };
+  return type ? [type, room, ...others] : [room];
+}
 
 function Lines({ first, second }: { first: string; second: string }): ReactNode {
   return (

@@ -1,16 +1,19 @@
 """What can be asked of AWS before an order is taken: permissions, quota, offers. Nothing here makes anything."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from provisioner.providers.aws import tags
 from provisioner.providers.aws.cloud import Cloud, Service
 from provisioner.providers.aws.errors import quota_hint
-from provisioner.providers.aws.machine_types import AwsMachineType, machine_type
+from provisioner.providers.aws.machine_types import AwsMachineType, every_type, machine_type
 from provisioner.providers.aws.settings import SPREAD_LIMIT, AwsSettings, Placement
 from provisioner.providers.base import (
     AccessDenied,
+    Capacity,
     OutOfCapacity,
+    Quota,
     QuotaExceeded,
     Shortfall,
 )
@@ -82,6 +85,30 @@ class Checks:
             *self._over_quota(region, ec2, kind, sum(wanted.values())),
             *self._refused(ec2, kind, wanted),
         ]
+
+    def capacity(self, region: str) -> Capacity:
+        """The vCPU quota, how much of it runs, and which zones offer which types of the catalogue."""
+        ec2, types = self._cloud.ec2(region), every_type()
+        offers = ec2.all(
+            "describe_instance_type_offerings",
+            "InstanceTypeOfferings",
+            LocationType="availability-zone",
+            Filters=[{"Name": "instance-type", "Values": [kind.name for kind in types]}],
+        )
+        offered: dict[str, list[str]] = defaultdict(list)
+        for offer in offers:
+            offered[offer["Location"]].append(offer["InstanceType"])
+        quota = Quota(
+            name="vCPUs of running on-demand standard instances",
+            limit=self._vcpu_quota(region),
+            used=_running_vcpus(ec2),
+            per_machine={kind.name: kind.vcpus for kind in types},
+            hint=quota_hint("VcpuLimitExceeded"),
+        )
+        return Capacity(quotas=(quota,), offered={zone: tuple(sorted(names)) for zone, names in offered.items()})
+
+    def _vcpu_quota(self, region: str) -> float:
+        return float(self._cloud.quotas(region).call("get_service_quota", **_VCPU_QUOTA)["Quota"]["Value"])
 
     def _changes(self, region: str) -> list[tuple[str, dict[str, Any]]]:
         labels = {tags.INSTALLATION: self._settings.installation}
@@ -204,8 +231,7 @@ class Checks:
         ]
 
     def _over_quota(self, region: str, ec2: Service, kind: AwsMachineType, count: int) -> list[Shortfall]:
-        quota = self._cloud.quotas(region).call("get_service_quota", **_VCPU_QUOTA)["Quota"]["Value"]
-        used = _running_vcpus(ec2)
+        quota, used = self._vcpu_quota(region), _running_vcpus(ec2)
         needed = count * kind.vcpus
         if used + needed <= quota:
             return []

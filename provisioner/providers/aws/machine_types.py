@@ -27,6 +27,10 @@ def machine_type(name: str) -> AwsMachineType:
     return found
 
 
+def every_type() -> list[AwsMachineType]:
+    return list(_catalogue().values())
+
+
 @cache
 def _catalogue() -> dict[str, AwsMachineType]:
     document = json.loads(_CATALOGUE.read_text())

@@ -10,7 +10,7 @@ from provisioner.providers.aws.machines import Machines
 from provisioner.providers.aws.networks import Networks
 from provisioner.providers.aws.notices import notices
 from provisioner.providers.aws.settings import AwsSettings
-from provisioner.providers.base import Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
+from provisioner.providers.base import Capacity, Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
 
 
 class AwsProvider:
@@ -66,6 +66,9 @@ class AwsProvider:
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return self._checks.shortfalls(region=region, machine=machine_type, machines=machines)
+
+    def capacity(self, *, region: str) -> Capacity:
+        return self._checks.capacity(region)
 
     def missing_permissions(self, *, region: str) -> list[str]:
         return self._checks.missing_permissions(region)

@@ -7,9 +7,17 @@ from collections.abc import Iterable, Mapping
 
 from google.cloud import compute_v1
 
-from provisioner.providers.base import InvalidRequest, NotFound, OutOfCapacity, QuotaExceeded, Shortfall
+from provisioner.providers.base import (
+    Capacity,
+    InvalidRequest,
+    NotFound,
+    OutOfCapacity,
+    Quota,
+    QuotaExceeded,
+    Shortfall,
+)
 from provisioner.providers.gcp.client import Compute
-from provisioner.providers.gcp.machine_types import machine_type
+from provisioner.providers.gcp.machine_types import MachineType, every_type, machine_type
 
 
 def shortfalls(
@@ -19,14 +27,8 @@ def shortfalls(
     asked = {zone: number for zone, number in machines.items() if number > 0}
     found = compute.region(region)
     offered = {zone: _offered(compute, zone, machine_type_name) for zone in asked}
-    known = [offer for offer in offered.values() if offer is not None]
     number = sum(asked.values())
-    needed = {"INSTANCES": number, "LOCAL_SSD_TOTAL_GB": number * kind.chosen_local_ssd_gb}
-    if known:
-        cpus = number * known[0].guest_cpus
-        needed |= {"CPUS": cpus, f"{kind.family.upper()}_CPUS": cpus}
-    if compute.settings.public_addresses:
-        needed["IN_USE_ADDRESSES"] = number
+    needed = {metric: number * one for metric, one in _needs(compute, kind).items()}
     return [
         Shortfall(
             code=OutOfCapacity.code,
@@ -36,6 +38,36 @@ def shortfalls(
         for zone, offer in offered.items()
         if offer is None
     ] + list(_beyond_quota(region, needed, found.quotas))
+
+
+def of_region(compute: Compute, region: str) -> Capacity:
+    """The region's quotas that count machines of ours. One call."""
+    needs = {kind.name: _needs(compute, kind) for kind in every_type()}
+    counted = {metric for need in needs.values() for metric in need}
+    return Capacity(
+        quotas=tuple(
+            Quota(
+                name=quota.metric,
+                limit=quota.limit,
+                used=quota.usage,
+                per_machine={name: need[quota.metric] for name, need in needs.items() if need.get(quota.metric)},
+                hint=f"Ask Google for more {quota.metric} in {region}.",
+            )
+            for quota in compute.region(region).quotas
+            if quota.metric in counted
+        )
+    )
+
+
+def _needs(compute: Compute, kind: MachineType) -> dict[str, int]:
+    """What one machine takes, by the metric of the quota."""
+    needs = {
+        "INSTANCES": 1,
+        "LOCAL_SSD_TOTAL_GB": kind.chosen_local_ssd_gb,
+        "CPUS": kind.cpus,
+        f"{kind.family.upper()}_CPUS": kind.cpus,
+    }
+    return needs | ({"IN_USE_ADDRESSES": 1} if compute.settings.public_addresses else {})
 
 
 def _offered(compute: Compute, zone: str, name: str) -> compute_v1.MachineType | None:

@@ -47,12 +47,21 @@ class MachineType:
     bundled: bool
 
     @property
+    def cpus(self) -> int:
+        """Google puts it into the name: n2-highmem-8, z3-highmem-88-highlssd."""
+        return int(self.name.split("-")[2])
+
+    @property
     def family(self) -> str:
         return self.name.partition("-")[0]
 
     @property
     def chosen_local_ssd_gb(self) -> int:
         return 0 if self.bundled else self.local_ssds * LOCAL_SSD_GB
+
+
+def every_type() -> list[MachineType]:
+    return [machine_type(name) for name in (*_CHOSEN, *_BUNDLED)]
 
 
 def machine_type(name: str) -> MachineType:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from provisioner.providers.base import Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
+from provisioner.providers.base import Capacity, Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
 from provisioner.providers.gcp import capacity, connections, images, machines, networks, permissions
 from provisioner.providers.gcp.client import compute
 from provisioner.providers.gcp.settings import GcpSettings
@@ -55,6 +55,10 @@ class GcpProvider:
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return capacity.shortfalls(self._compute, region=region, machine_type_name=machine_type, machines=machines)
+
+    def capacity(self, *, region: str) -> Capacity:
+        """Quotas only: which zones offer a type is asked type by type, when machines are about to be made."""
+        return capacity.of_region(self._compute, region)
 
     def missing_permissions(self, *, region: str) -> list[str]:
         """Those of a project hold in all of its regions. Needs no permission itself."""

@@ -181,7 +181,7 @@ def _strike(faults: list[Fault], moment: Moment) -> None:
 
 
 def _control(world: World, method: str, path: str, text: str) -> str:
-    """For those who have the server in another process: `POST /emulator/faults`, `DELETE` it, `GET /emulator/world` ..."""
+    """For those who have the server in another process: `POST /emulator/faults`, `GET /emulator/world` ..."""
     match method, path:
         case "POST", "/emulator/faults":
             sent: Mapping[str, Any] = json.loads(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.providers.base import (
+    Capacity,
     Image,
     InvalidRequest,
     Machine,
@@ -107,6 +108,10 @@ class LocalProvider:
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []
+
+    def capacity(self, *, region: str) -> Capacity:
+        """The machine's memory is all there is: `memory_budget_mib`."""
+        return Capacity()
 
     def missing_permissions(self, *, region: str) -> list[str]:
         return []

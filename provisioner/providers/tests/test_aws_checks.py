@@ -57,6 +57,17 @@ def test_it_says_that_a_rack_is_too_large_to_be_spread(provider: AwsProvider, aw
     assert by_partition.shortfalls(region=REGION, machine_type="i3.large", machines={ZONES[0]: 8}) == []
 
 
+def test_it_tells_the_quota_and_what_zones_offer(aws_cloud: Emulator, provider: AwsProvider) -> None:
+    aws_cloud.vcpu_quota = 64
+    provider.ensure_machine(spec(provider, machine_type="i3.xlarge"))
+    told = provider.capacity(region=REGION)
+    (quota,) = told.quotas
+    assert (quota.limit, quota.used, quota.per_machine["i3.xlarge"]) == (64, 4, 4)
+    assert told.offered is not None
+    assert "i3.large" in told.offered[ZONES[0]]
+    assert set(told.offered[ZONES[0]]) <= set(quota.per_machine)
+
+
 def test_it_says_that_machines_may_not_be_launched(aws_cloud: Emulator, provider: AwsProvider) -> None:
     aws_cloud.denied.add("ec2:RunInstances")
     (short,) = provider.shortfalls(region=REGION, machine_type="i3.large", machines={ZONES[0]: 1})

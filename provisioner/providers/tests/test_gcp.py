@@ -391,6 +391,20 @@ def test_it_names_every_quota_that_an_order_would_break(
     ]
 
 
+def test_it_tells_the_quotas_that_count_machines(cloud: Cloud, provider: GcpProvider, settings: GcpSettings) -> None:
+    provider.ensure_machine(spec())
+    told = provider.capacity(region=REGION)
+    by_name = {quota.name: quota for quota in told.quotas}
+    assert (by_name["CPUS"].limit, by_name["CPUS"].used) == (cloud.quotas[REGION, "CPUS"], 8)
+    assert by_name["N2_CPUS"].per_machine["n2-highmem-16"] == 16
+    assert "z3-highmem-88-highlssd" not in by_name["N2_CPUS"].per_machine
+    assert by_name["CPUS"].per_machine["z3-highmem-88-highlssd"] == 88
+    assert by_name["LOCAL_SSD_TOTAL_GB"].per_machine["n2-highmem-8"] == 1500
+    assert "IN_USE_ADDRESSES" not in by_name
+    public = GcpProvider(replace(settings, public_addresses=True)).capacity(region=REGION)
+    assert "IN_USE_ADDRESSES" in {quota.name for quota in public.quotas}
+
+
 def test_it_names_the_zone_that_does_not_offer_a_machine_type(provider: GcpProvider) -> None:
     (short,) = provider.shortfalls(
         region=REGION, machine_type="z3-highmem-88-highlssd", machines=dict.fromkeys(ZONES, 1)

@@ -11,7 +11,7 @@ export type ClientOptions = {
  */
 export type AccountCheck = {
     /**
-     * ready: nothing is missing. incomplete: permissions are. refused: the control plane cannot act there
+     * ready: nothing is missing. incomplete: permissions are. refused: the control plane cannot act
      */
     state: CheckState;
     /**
@@ -318,6 +318,104 @@ export type AuditRecord = {
      * Created At
      */
     created_at: string;
+};
+
+/**
+ * Capacity
+ *
+ * What an account has room for in a region, from its cloud's answers. Clouds tell quotas, not free machines.
+ */
+export type Capacity = {
+    /**
+     * Answered At
+     *
+     * When the cloud told; null: it never did
+     */
+    answered_at: string | null;
+    /**
+     * Warning
+     *
+     * Why this is not sure, a sentence; null: it is
+     */
+    warning: string | null;
+    /**
+     * Quotas
+     */
+    quotas: Array<CapacityQuota>;
+    /**
+     * Machine Types
+     */
+    machine_types: Array<CapacityOfType>;
+};
+
+/**
+ * CapacityOfType
+ */
+export type CapacityOfType = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Nodes That Fit
+     *
+     * Nodes that the quotas leave room for; null: none counts them
+     */
+    nodes_that_fit: number | null;
+    /**
+     * Zones Without
+     *
+     * Zones that do not offer the type, as far as the cloud told
+     */
+    zones_without: Array<string>;
+};
+
+/**
+ * CapacityQuery
+ */
+export type CapacityQuery = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Cloud Account
+     *
+     * Id; left out: the installation's own account
+     */
+    cloud_account?: string | null;
+};
+
+/**
+ * CapacityQuota
+ */
+export type CapacityQuota = {
+    /**
+     * Name
+     *
+     * As the cloud calls it
+     */
+    name: string;
+    /**
+     * Limit
+     */
+    limit: number;
+    /**
+     * Used
+     *
+     * When the cloud was asked
+     */
+    used: number;
+    /**
+     * Promised
+     *
+     * To nodes that were accepted since, or are being made
+     */
+    promised: number;
 };
 
 /**
@@ -2708,6 +2806,12 @@ export type OrderCheck = {
      */
     nodes_that_fit: number | null;
     /**
+     * Warnings
+     *
+     * What is not known for sure, a sentence each; it does not stop an order
+     */
+    warnings: Array<string>;
+    /**
      * Expected Seconds
      */
     expected_seconds: number;
@@ -3518,6 +3622,70 @@ export type ListAuditRecordsResponses = {
 };
 
 export type ListAuditRecordsResponse = ListAuditRecordsResponses[keyof ListAuditRecordsResponses];
+
+export type GetCapacityData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * Provider
+         */
+        provider: string;
+        /**
+         * Region
+         */
+        region: string;
+        /**
+         * Cloud Account
+         *
+         * Id; left out: the installation's own account
+         */
+        cloud_account?: string | null;
+    };
+    url: '/api/v1/capacity';
+};
+
+export type GetCapacityErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCapacityError = GetCapacityErrors[keyof GetCapacityErrors];
+
+export type GetCapacityResponses = {
+    /**
+     * OK
+     */
+    200: Capacity;
+};
+
+export type GetCapacityResponse = GetCapacityResponses[keyof GetCapacityResponses];
 
 export type GetCatalogData = {
     body?: never;
