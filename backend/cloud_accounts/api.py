@@ -40,7 +40,7 @@ def update_cloud_account(request: HttpRequest, account_id: str, wanted: schemas.
 
 
 @router.delete("/cloud-accounts/{account_id}", operation_id="delete_cloud_account", response={204: None})
-def delete_cloud_account(request: HttpRequest, account_id: str) -> Status:
+def delete_cloud_account(request: HttpRequest, account_id: str) -> Status[None]:
     """Forgets a cloud account in which there are no clusters. Nothing is changed in the cloud."""
     actions.delete(identity(request), account_id)
     return Status(204, None)

@@ -111,7 +111,7 @@ def recorded_room(region_id: str, account: CloudAccount | None) -> Room:
 
 def living_accounts(provider: str) -> Sequence[CloudAccount]:
     """Of all organisations; for the provisioner."""
-    return CloudAccount.objects.filter(provider=provider, deleted_at=None).order_by("id")
+    return list(CloudAccount.objects.filter(provider=provider, deleted_at=None).order_by("id"))
 
 
 def _account(who: Identity, row: Any) -> dict[str, Any]:

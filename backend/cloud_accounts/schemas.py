@@ -60,7 +60,7 @@ class CloudAccountOrder(RequestBody):
     project: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")] | None = Field(
         None, description="gcp: id of the project in which machines are made"
     )
-    settings: AccountSettings = Field(default_factory=AccountSettings)
+    settings: AccountSettings = Field(default_factory=lambda: AccountSettings())
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:

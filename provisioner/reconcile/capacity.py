@@ -39,12 +39,12 @@ def record_capacity() -> int:
 def _places() -> list[tuple[Region, CloudAccount | None]]:
     """Those that were never asked first."""
     rows = RegionCapacity.objects.order_by("asked_at").values_list("region_id", "cloud_account_id")
-    order = {place: position for position, place in enumerate(rows, start=1)}
+    asked = {place: position for position, place in enumerate(rows, start=1)}
     places: list[tuple[Region, CloudAccount | None]] = []
     for region in Region.objects.filter(enabled=True, provider__enabled=True).order_by("id"):
         ready = [one for one in living_accounts(region.provider_id) if one.check_state == CheckState.READY]
         places += [(region, account) for account in (None, *ready)]
-    return sorted(places, key=lambda place: order.get((place[0].id, place[1] and place[1].id), 0))
+    return sorted(places, key=lambda place: asked.get((place[0].id, None if place[1] is None else place[1].id), 0))
 
 
 def _ask(region: Region, account: CloudAccount | None) -> bool:
