@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from provisioner import runner
 from provisioner.operations import registry
-from provisioner.reconcile import capacity, certificates, drift, healing, health, leaks, roles
+from provisioner.reconcile import capacity, certificates, drift, healing, health, images, leaks, roles
 
 log = structlog.get_logger(__name__)
 
@@ -98,6 +98,13 @@ def reconcile_roles() -> None:
     """See provisioner/reconcile/roles.py."""
     close_old_connections()
     roles.read_roles()
+
+
+@shared_task(name="provisioner.reconcile_images", time_limit=RECONCILE_LIMIT)
+def reconcile_images() -> None:
+    """See provisioner/reconcile/images.py."""
+    close_old_connections()
+    images.tell_of_deprecated()
 
 
 @shared_task(name="provisioner.ping")

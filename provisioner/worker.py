@@ -64,6 +64,7 @@ app.conf.update(
         "health": {"task": "provisioner.reconcile_health", "schedule": HEALTH_EVERY, "options": {"expires": 6}},
         "healing": {"task": "provisioner.reconcile_healing", "schedule": 15.0, "options": {"expires": 15}},
         "leaks": {"task": "provisioner.reconcile_leaks", "schedule": 60.0, "options": {"expires": 60}},
+        "images": {"task": "provisioner.reconcile_images", "schedule": 60.0, "options": {"expires": 60}},
         "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
         "drift": {"task": "provisioner.reconcile_drift", "schedule": 120.0, "options": {"expires": 120}},

@@ -361,7 +361,7 @@ def ensure_first_owner(*, organisation: str, slug: str, email: str) -> FirstOwne
     if Organisation.objects.exists():
         return None
     password = secrets.token_urlsafe(16)
-    user = User(email=email.lower())
+    user = User(email=email.lower(), platform_admin=True)
     user.set_password(password)
     user.save(force_insert=True)
     tenant = Organisation.objects.create(name=organisation, slug=slug)
@@ -383,3 +383,8 @@ def ensure_first_owner(*, organisation: str, slug: str, email: str) -> FirstOwne
     )
     token = create_token(who, name="bootstrap", scopes=list(Permission), expires_in_days=None)
     return FirstOwner(email=user.email, password=password, token=token.secret, organisation_id=tenant.id)
+
+
+def set_platform_admin(email: str, wanted: bool) -> bool:
+    """Lets a person run what is everybody's, or not any more. False: there is no such person. For the command line."""
+    return bool(User.objects.filter(email__iexact=email).update(platform_admin=wanted))

@@ -34,6 +34,9 @@ class User(AbstractBaseUser):
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=100, blank=True)
     is_active = models.BooleanField(default=True)
+    platform_admin = models.BooleanField(
+        default=False, db_default=False, help_text="Runs the installation: what is everybody's, such as images"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "email"

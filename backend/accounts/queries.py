@@ -14,8 +14,10 @@ from django.utils import timezone
 from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
 from backend.accounts.states import (
     PERMISSIONS,
+    PLATFORM,
     Permission,
     Role,
+    permissions_of,
     reason_against_changing_role,
     reason_against_removing,
     reason_against_revoking_token,
@@ -62,6 +64,12 @@ def require(who: Identity, permission: Permission) -> None:
             f"This API token does not have the scope {permission}.",
             hint="Make a token with this scope.",
         )
+    if permission in PLATFORM:
+        raise Forbidden(
+            "forbidden",
+            "Only people who run this installation may do this.",
+            hint=f"Ask a platform administrator; an API token of theirs needs the scope {permission}.",
+        )
     raise Forbidden(
         "forbidden",
         f"Your role ({who.role}) does not include {permission}.",
@@ -77,7 +85,7 @@ def hash_secret(secret: str) -> bytes:
 # Written out because every request of every program pays for it: building it from models costs more than running it.
 _TOKEN_SQL = """
 SELECT token.id, token.name, token.scopes, token.expires_at, token.revoked_at, token.last_used_at,
-       token.organisation_id, token.user_id, person.email, member.role
+       token.organisation_id, token.user_id, person.email, member.role, person.platform_admin
   FROM accounts_apitoken token
   JOIN accounts_user person ON person.id = token.user_id AND person.is_active
   JOIN accounts_membership member ON member.user_id = token.user_id AND member.organisation_id = token.organisation_id
@@ -100,7 +108,19 @@ def token_identity(secret: str, *, source_address: str | None, request_id: str) 
         raise Unauthenticated(
             "invalid_token", "This API token is not known.", hint="Check that it was copied whole, or make a new one."
         )
-    token_id, name, scopes, expires_at, revoked_at, last_used_at, organisation_id, user_id, email, role = row
+    (
+        token_id,
+        name,
+        scopes,
+        expires_at,
+        revoked_at,
+        last_used_at,
+        organisation_id,
+        user_id,
+        email,
+        role,
+        platform_admin,
+    ) = row
     if revoked_at is not None:
         raise Unauthenticated("token_revoked", "This API token was revoked.", hint="Make a new token.")
     if expires_at is not None and expires_at <= timezone.now():
@@ -110,7 +130,7 @@ def token_identity(secret: str, *, source_address: str | None, request_id: str) 
         user_id=user_id,
         user_email=email,
         role=Role(role),
-        permissions=PERMISSIONS[Role(role)] & frozenset(scopes),
+        permissions=permissions_of(Role(role), platform_admin=platform_admin) & frozenset(scopes),
         token_id=token_id,
         token_name=name,
         source_address=source_address,
@@ -135,7 +155,7 @@ def member_identity(membership: Membership, *, source_address: str | None, reque
         user_id=membership.user_id,
         user_email=membership.user.email,
         role=role,
-        permissions=PERMISSIONS[role],
+        permissions=permissions_of(role, platform_admin=membership.user.platform_admin),
         source_address=source_address,
         request_id=request_id,
     )

@@ -23,6 +23,7 @@ class Permission(StrEnum):
     TOKENS_WRITE = "tokens:write"
     CLOUD_ACCOUNTS_WRITE = "cloud-accounts:write"
     AUDIT_READ = "audit:read"
+    IMAGES_WRITE = "images:write"
 
 
 _VIEWER = frozenset({Permission.CLUSTERS_READ, Permission.MEMBERS_READ})
@@ -42,6 +43,14 @@ PERMISSIONS: dict[Role, frozenset[Permission]] = {
     # An owner differs from an admin in one rule (actions.py): only owners make, change and remove owners.
     Role.OWNER: _ADMIN,
 }
+
+PLATFORM = frozenset({Permission.IMAGES_WRITE})
+"""What is everybody's, and so no role's: for people who run the installation, beside their role in an organisation."""
+
+
+def permissions_of(role: Role, *, platform_admin: bool) -> frozenset[Permission]:
+    return PERMISSIONS[role] | PLATFORM if platform_admin else PERMISSIONS[role]
+
 
 _RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.ADMIN: 2, Role.OWNER: 3}
 _MAY_NOT = "Your role or token may not change members."

@@ -89,6 +89,11 @@ def machine_type_names(provider: str) -> list[str]:
     return list(types.order_by("position", "name").values_list("name", flat=True))
 
 
+def architectures(provider: str) -> dict[str, str]:
+    """Processor architecture by name of machine type, also of those that cannot be ordered; empty: not told."""
+    return dict(MachineType.objects.filter(provider_id=provider).values_list("name", "architecture"))
+
+
 def engine_names() -> list[str]:
     return sorted(set(EngineVersion.objects.filter(enabled=True).values_list("engine", flat=True)))
 

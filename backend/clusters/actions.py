@@ -47,6 +47,7 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """Accepts an order: cluster, nodes with tokens, secrets, operation, audit record. Raises Invalid, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
     checked = ordering.check_words(order)
+    ordering.check_build(checked)
     ordering.check_name_free(who, order.name)
     ca = pki.new_ca(f"Ringmaster {order.name}")
     with transaction.atomic():
@@ -88,6 +89,7 @@ def _insert(who: Identity, checked: CheckedOrder, account: CloudAccount | None, 
                 engine_version=checked.engine_version,
                 provider=order.provider,
                 cloud_account=account,
+                image_build=order.image_build or "",
                 options=order.options.model_dump(),
                 termination_protection=order.termination_protection,
                 **_healing_columns(order.healing),
@@ -128,6 +130,16 @@ def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, A
     cluster = _locked(who, cluster_id)
     _refuse(cluster, None, reason_against_updating(ClusterState(cluster.state), may=True))
     columns = _update_columns(cluster, wanted)
+    if wanted.image_build and wanted.image_build != cluster.image_build:
+        ordering.raise_without_images(
+            wanted.image_build,
+            provider=cluster.provider,
+            engine=cluster.engine,
+            version=cluster.engine_version,
+            places=cluster.datacenters.filter(deleted_at=None).values_list("region", "machine_type"),
+            # What it runs from may be kept, also when it is deprecated.
+            deprecated_too=True,
+        )
     before = {name: getattr(cluster, name) for name, value in columns.items() if getattr(cluster, name) != value}
     if before:
         _write_update(cluster, columns)
@@ -138,7 +150,11 @@ def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, A
 
 
 def _update_columns(cluster: Cluster, wanted: ClusterUpdate) -> dict[str, Any]:
-    columns: dict[str, Any] = {"name": wanted.name, "termination_protection": wanted.termination_protection}
+    columns: dict[str, Any] = {
+        "name": wanted.name,
+        "termination_protection": wanted.termination_protection,
+        "image_build": wanted.image_build,
+    }
     if wanted.tags is not None:
         columns["options"] = cluster.options | {"tags": wanted.tags}
     if wanted.healing is not None:

@@ -30,15 +30,18 @@ def _change_node(node_id: str, condition: Q, **columns: Any) -> bool:
     return bool(changed)
 
 
-def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_address: str) -> None:
-    """The node's machine runs and has its address."""
-    same = Q(machine_id=machine_id, address=address, agent_address=agent_address) & ~Q(state=NodeState.PENDING)
+def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_address: str, image: str = "") -> None:
+    """The node's machine runs, was made from this image, and has its address."""
+    same = Q(machine_id=machine_id, image=image, address=address, agent_address=agent_address) & ~Q(
+        state=NodeState.PENDING
+    )
     _change_node(
         node_id,
         ~same | Q(address=None),
         machine_id=machine_id,
         address=address,
         agent_address=agent_address,
+        image=image,
         state=Case(When(state=NodeState.PENDING, then=Value(NodeState.STARTING.value)), default=F("state")),
     )
 
@@ -272,9 +275,9 @@ def node_certificate_renewed(node_id: str, *, expires_at: datetime) -> None:
 
 @transaction.atomic
 def cluster_upgraded(cluster_id: str, *, engine_version: str) -> bool:
-    """Every node runs this version."""
+    """Every node runs this version. A pin to a build of the version before ends: new machines could not be made."""
     changed = Cluster.objects.filter(~Q(engine_version=engine_version), id=cluster_id).update(
-        engine_version=engine_version
+        engine_version=engine_version, image_build=""
     )
     if changed:
         _tell(cluster_id)

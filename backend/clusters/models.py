@@ -25,6 +25,9 @@ class Cluster(models.Model):
         help_text="Where all of it is made; null: in the installation's own account",
     )
     ring_name = models.CharField(max_length=100, help_text="What the engine calls it; stays when it is renamed")
+    image_build = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="Build its machines are pinned to; empty: none"
+    )
     options = models.JSONField(default=dict)
     settings = models.JSONField(
         default=dict, help_text="Engine settings that differ from the engine's own values, as the catalogue names them"
@@ -107,6 +110,9 @@ class Node(models.Model):
     state_reason = models.TextField(blank=True)
     observed_at = models.DateTimeField(null=True)
     machine_id = models.CharField(max_length=128, blank=True, help_text="The provider's name for the machine")
+    image = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="What its machine was made from"
+    )
     address = models.GenericIPAddressField(null=True, help_text="Where drivers and other nodes reach it")
     agent_address = models.CharField(max_length=64, blank=True, help_text="host:port of the agent")
     host_id = models.CharField(max_length=36, blank=True, help_text="The engine's id of the node")

@@ -1,5 +1,6 @@
 """Checking an order against the catalogue, before anything is written. Says everything that is wrong, in words."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from backend.clusters.plans import CREATE_SECONDS
 from backend.clusters.queries import room_in, room_warning, used_memory_mib
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
+from backend.images.queries import missing_of_build
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +130,45 @@ def check_account(who: Identity, order: ClusterOrder, *, lock: bool = False) -> 
     return find_for_order(who, order.cloud_account, provider=order.provider, lock=lock)
 
 
+def check_build(checked: CheckedOrder) -> None:
+    """Raises Conflict when there is no image of the wanted build, or it is deprecated."""
+    order = checked.order
+    if order.image_build:
+        raise_without_images(
+            order.image_build,
+            provider=order.provider,
+            engine=order.engine,
+            version=checked.engine_version,
+            places=[(order.region, order.machine_type)],
+            deprecated_too=False,
+        )
+
+
+def raise_without_images(
+    build: str,
+    *,
+    provider: str,
+    engine: str,
+    version: str,
+    places: Iterable[tuple[str, str]],
+    deprecated_too: bool,
+) -> None:
+    """Raises Conflict. `places`: region and machine type."""
+    architectures = catalog.architectures(provider)
+    reason = missing_of_build(
+        build,
+        provider=provider,
+        engine=engine,
+        version=version,
+        places=[(region, architectures.get(machine_type, "")) for region, machine_type in places],
+        deprecated_too=deprecated_too,
+    )
+    if reason is not None:
+        raise Conflict(
+            "image_build_unusable", reason, hint="Choose a build that list_images lists, or none.", field="image_build"
+        )
+
+
 def check_name_free(who: Identity, name: str) -> None:
     """Raises Conflict when a living cluster of the organisation has the name."""
     living = Cluster.objects.filter(organisation_id=who.organisation_id, deleted_at=None)
@@ -178,6 +219,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """What the order would come to. Raises what create_cluster would raise; changes nothing."""
     checked = check_words(order)
     account = check_account(who, order)
+    check_build(checked)
     check_name_free(who, order.name)
     fit, warning = check_room(checked, account)
     return {

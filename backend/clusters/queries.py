@@ -55,6 +55,7 @@ _COLUMNS = (
     "provider",
     "cloud_account_id",
     "cloud_account_name",
+    "image_build",
     "options",
     "settings",
     "termination_protection",
@@ -79,6 +80,7 @@ _NODE_COLUMNS = (
     "datacenter__name",
     "zone",
     "machine_type",
+    "image",
     "state",
     "state_reason",
     "address",
@@ -222,6 +224,7 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     operation = row["current_operation"]
     kind = operation["kind"] if operation is not None else None
     row["datacenters"] = row.pop("living_datacenters") or []
+    row["image_build"] = row["image_build"] or None
     account_id, account_name = row.pop("cloud_account_id"), row.pop("cloud_account_name")
     row["cloud_account"] = None if account_id is None else {"id": account_id, "name": account_name}
     row["healing"] = {
@@ -362,7 +365,7 @@ def _node(row: dict[str, Any], against_all: str | None, down: Sequence[quorum.Pl
         allowed(action, against_all or _against_node_action(action, row, place, len(zones), down))
         for action in NODE_ACTIONS
     ]
-    for unknown_until_seen in ("host_id", "engine_version", "agent_version"):
+    for unknown_until_seen in ("image", "host_id", "engine_version", "agent_version"):
         row[unknown_until_seen] = row[unknown_until_seen] or None
     row["configuration_in_force"] = row.pop("config_revision") == row.pop("running_revision")
     row["replaces"] = row.pop("replaces_id") or None

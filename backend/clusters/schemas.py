@@ -68,6 +68,9 @@ class ClusterOptions(RequestBody):
     tags: Tags = {}
 
 
+ImageBuild = Annotated[str, StringConstraints(max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$")]
+
+
 class HealingWish(RequestBody):
     """What the control plane is to do when a node of the cluster is broken. What is left out stays as it is."""
 
@@ -98,6 +101,9 @@ class ClusterOrder(RequestBody):
     )
     machine_type: Word = Field(description="From the catalogue, for example local.small")
     nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT, description="The same in every zone, so racks are even")
+    image_build: ImageBuild | None = Field(
+        None, description="Build of machine images to pin it to, see list_images; null: new machines get the default"
+    )
     options: ClusterOptions = Field(default_factory=ClusterOptions)
     termination_protection: bool = Field(False, description="While on, the cluster cannot be deleted")
     healing: HealingWish = Field(default_factory=HealingWish)
@@ -108,6 +114,9 @@ class ClusterUpdate(RequestBody):
 
     name: ClusterName | None = Field(None, description="The ring, its nodes and its certificates keep theirs")
     tags: Tags | None = Field(None, description="In the place of those before")
+    image_build: ImageBuild | None = Field(
+        None, description="Build of machine images for new machines of it; empty: not pinned. Machines stay as they are"
+    )
     termination_protection: bool | None = Field(None, description="While on, the cluster cannot be deleted")
     healing: HealingWish | None = None
 
@@ -156,6 +165,7 @@ class Cluster(Schema):
     provider: str
     cloud_account: ClusterCloudAccount | None = Field(description="null: the installation's own account")
     datacenters: list[Datacenter] = Field(description="In the order they were added; at least one")
+    image_build: str | None = Field(description="Build of machine images it is pinned to; null: to none")
     nodes_total: int
     nodes_up: int
     options: ClusterOptions
@@ -255,6 +265,7 @@ class Node(Schema):
     zone: str
     rack: str
     machine_type: str
+    image: str | None = Field(description="What its machine was made from, as the cloud calls it; null: not yet")
     state: NodeState
     state_reason: str
     address: str | None

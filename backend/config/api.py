@@ -23,6 +23,7 @@ from backend.config.openapi import DESCRIPTION, complete
 from backend.core import idempotency
 from backend.core.errors import error_response
 from backend.findings.api import router as findings
+from backend.images.api import router as images
 from backend.operations.api import router as operations
 
 Run = Callable[..., HttpResponseBase]
@@ -91,6 +92,7 @@ api.add_router("", accounts)
 api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", cloud_accounts)
+api.add_router("", images)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

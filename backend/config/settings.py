@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "backend.catalog",
     "backend.operations",
     "backend.cloud_accounts",
+    "backend.images",
     "backend.clusters",
     "backend.changes",
     "backend.access",

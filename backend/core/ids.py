@@ -60,6 +60,10 @@ def new_cloud_account_id() -> str:
     return new_id("acc")
 
 
+def new_image_id() -> str:
+    return new_id("img")
+
+
 def new_allowlist_entry_id() -> str:
     return new_id("alw")
 

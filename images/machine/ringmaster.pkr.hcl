@@ -41,6 +41,12 @@ variable "sbom_file" {
   default     = "sbom.spdx.json"
 }
 
+variable "manifest_file" {
+  type        = string
+  description = "Where Packer says what it has built, for `manage.py register_images`."
+  default     = "manifest.json"
+}
+
 variable "aws_region" {
   type    = string
   default = "us-east-1"
@@ -195,5 +201,19 @@ build {
     direction   = "download"
     source      = "/opt/ringmaster/sbom.spdx.json"
     destination = var.sbom_file
+  }
+
+  post-processor "manifest" {
+    output = var.manifest_file
+    custom_data = {
+      engine         = var.engine
+      engine_version = var.engine_version
+      architecture   = var.architecture
+      agent_version  = var.agent_version
+      base           = local.base
+      build_id       = var.build_id
+      sbom           = local.tags["ringmaster:sbom"]
+      gcp_project    = var.gcp_project
+    }
   }
 }

@@ -115,6 +115,10 @@ class FleetProvider:
         found = self._call("find_image", region=region, engine=engine, version=version)
         return Image(**found | {"state": ImageState(found["state"])})
 
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        """None has a name here: they are found by their engine."""
+        raise base.NotFound(f"There is no image {', '.join(ids.values())}.")
+
     def ensure_network(self, spec: NetworkSpec) -> Network:
         return _network(self._call("ensure_network", spec=asdict(spec)))
 

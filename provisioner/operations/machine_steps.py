@@ -10,8 +10,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from backend.catalog.models import MachineType
+from backend.catalog.queries import architectures
 from backend.clusters import authorities, enrolment, lifecycle
 from backend.clusters.models import Cluster, Datacenter, Node
+from backend.images import queries as images
 from provisioner.agent.base import AgentUnreachable
 from provisioner.engines.base import Entry, Replaced
 from provisioner.operations import names
@@ -29,7 +31,7 @@ from provisioner.operations.node_steps import (
     run_job,
 )
 from provisioner.operations.surroundings import surroundings
-from provisioner.providers.base import ImageState, MachineSpec, MachineState, NetworkSpec
+from provisioner.providers.base import Image, ImageState, MachineSpec, MachineState, NetworkSpec
 
 _RAREST_LOOK_SECONDS = 5.0
 
@@ -41,18 +43,64 @@ def find_image(context: StepContext) -> Outcome:
     """
     cluster = cluster_of(context)
     _check_capacity(cluster, datacenter_of(context))
-    image = provider_of(cluster).find_image(
-        region=datacenter_of(context).region,
-        engine=cluster.engine,
-        version=context.operation.parameters.get("engine_version") or cluster.engine_version,
-    )
+    image = _image(context, cluster, datacenter_of(context))
     if image.state is ImageState.BUILDING:
         return Wait(1, image.message or "the machine image to be built", image.progress)
-    return Done(output={"image": image.id})
+    said = ", ".join(image.by_architecture.values())
+    return Done(said, {"image": image.id, "by_architecture": dict(image.by_architecture)})
+
+
+def _image(context: StepContext, cluster: Cluster, datacenter: Datacenter) -> Image:
+    """What the cluster is pinned to, else the catalogue's default, else what is found by its tags. Blocked."""
+    version = context.operation.parameters.get("engine_version") or cluster.engine_version
+    provider = provider_of(cluster)
+    due = {node.machine_type for node in _due(cluster, datacenter)}
+    told = {architecture for name, architecture in architectures(cluster.provider).items() if name in due}
+    wanted = {architecture for architecture in told if architecture}
+    found = images.chosen(
+        provider=cluster.provider,
+        region=datacenter.region,
+        engine=cluster.engine,
+        version=version,
+        architectures=wanted,
+        build=cluster.image_build,
+    )
+    if wanted and len(found) == len(wanted):
+        ids = {architecture: row.cloud_id for architecture, row in found.items()}
+        return provider.named_image(region=datacenter.region, ids=ids)
+    if wanted and cluster.image_build:
+        lacking = ", ".join(sorted(wanted - set(found)))
+        raise Blocked(
+            "pinned-image-missing",
+            f"{cluster.name} is pinned to build {cluster.image_build}, of which there is no image with "
+            f"{cluster.engine} {version} for {lacking} in {datacenter.region}.",
+            "Register one, or pin the cluster to another build or to none; then retry.",
+        )
+    image = provider.find_image(region=datacenter.region, engine=cluster.engine, version=version)
+    if context.operation.kind == "create_cluster":
+        _refuse_deprecated(image)
+    return image
+
+
+def _refuse_deprecated(image: Image) -> None:
+    """Running clusters go on with it; a new one does not begin with it. Blocked."""
+    deprecated = images.deprecated()
+    for part in image.by_architecture.values():
+        if part in deprecated:
+            raise Blocked(
+                "image-deprecated",
+                f"The only image that was found, {part}, is deprecated: {deprecated[part].deprecation_reason}",
+                "Bake another one and make it the default of its engine version, then retry.",
+            )
+
+
+def _due(cluster: Cluster, datacenter: Datacenter) -> list[Node]:
+    """Those that have no machine yet."""
+    return [n for n in live_nodes(cluster) if n.datacenter_id == datacenter.id and not n.machine_id]
 
 
 def _check_capacity(cluster: Cluster, datacenter: Datacenter) -> None:
-    due = [n for n in live_nodes(cluster) if n.datacenter_id == datacenter.id and not n.machine_id]
+    due = _due(cluster, datacenter)
     for machine_type in sorted({node.machine_type for node in due}):
         wanted = Counter(node.zone for node in due if node.machine_type == machine_type)
         short = provider_of(cluster).shortfalls(
@@ -92,7 +140,11 @@ def ensure_machine(context: StepContext) -> Outcome:
     if machine.state is not MachineState.RUNNING:
         return Wait(_until_next_look(context), f"{node.name}: its machine to start")
     lifecycle.node_machine_ready(
-        node.id, machine_id=machine.id, address=machine.address, agent_address=machine.agent_address
+        node.id,
+        machine_id=machine.id,
+        address=machine.address,
+        agent_address=machine.agent_address,
+        image=_part_for(context, node),
     )
     return Done(machine.address)
 
@@ -135,6 +187,13 @@ def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> Machine
         user_data=json.dumps(user_data),
         tags=names.tags(cluster) | {"ringmaster-node": node.id},
     )
+
+
+def _part_for(context: StepContext, node: Node) -> str:
+    """What the cloud calls the image that the node's machine is made from."""
+    found = next((step.output for step in context.plan if step.name == "find_image" and step.output), {})
+    architecture = architectures(node.cluster.provider).get(node.machine_type, "")
+    return str(found.get("by_architecture", {}).get(architecture) or found.get("image", ""))
 
 
 def image_of(context: StepContext) -> str:

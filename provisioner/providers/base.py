@@ -88,12 +88,16 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """A machine image (for `local`: a folder) that carries one engine version. `progress` is 0 to 1."""
+    """A machine image (for `local`: a folder) that carries one engine version. `progress` is 0 to 1.
+
+    `by_architecture`: what the cloud calls each part of it; empty where there is one for all machines.
+    """
 
     id: str
     state: ImageState
     progress: float = 1.0
     message: str = ""
+    by_architecture: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,10 @@ class Provider(Protocol):
 
     def find_image(self, *, region: str, engine: str, version: str) -> Image:
         """The image for an engine version. A provider that can make one starts to and answers BUILDING. NotFound."""
+        ...
+
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        """The image whose parts, by architecture, the cloud calls by these names. NotFound."""
         ...
 
     def ensure_network(self, spec: NetworkSpec) -> Network: ...

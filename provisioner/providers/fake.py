@@ -149,6 +149,14 @@ class FakeProvider:
                 raise NotFound(f"There is no image for {engine} {version}.")
         return Image(id=image_id, state=ImageState.READY)
 
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        """There is every image whose name does not begin with `gone`."""
+        self._check_region(region)
+        for name in ids.values():
+            if name.startswith("gone"):
+                raise NotFound(f"There is no image {name}.")
+        return Image(id=",".join(ids.values()), state=ImageState.READY, by_architecture=dict(ids))
+
     def ensure_network(self, spec: NetworkSpec) -> Network:
         self._check_region(spec.region)
         for zone in spec.zones:

@@ -2,7 +2,9 @@
 
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from provisioner.providers.aws import tags
 from provisioner.providers.aws.cloud import Cloud
@@ -38,12 +40,7 @@ class Images:
         for ami in sorted(found, key=lambda ami: (ami["State"] == "available", ami["CreationDate"], ami["ImageId"])):
             newest[ami["Architecture"]] = ami["ImageId"]
             states[ami["Architecture"]] = ami["State"]
-        with self._lock:
-            self._known |= {
-                (region, ami["ImageId"]): Ami(ami["ImageId"], ami["RootDeviceName"])
-                for ami in found
-                if "RootDeviceName" in ami
-            }
+        self._remember(region, found)
         ready = sorted(arch for arch, state in states.items() if state == "available")
         if not newest or (not ready and "pending" not in states.values()):
             words = ", ".join(f"{key}={value}" for key, value in wanted.items())
@@ -54,11 +51,42 @@ class Images:
             )
         chosen = ready or sorted(newest)
         return Image(
-            id=",".join(f"{arch}={newest[arch]}" for arch in chosen),
+            id=_id({arch: newest[arch] for arch in chosen}),
+            by_architecture={arch: newest[arch] for arch in chosen},
             state=ImageState.READY if ready else ImageState.BUILDING,
             progress=1.0 if ready else 0.0,
             message="" if ready else "AWS is still making the image.",
         )
+
+    def named(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        """Of AMIs by architecture. They need no tags and may be another account's, if it has shared them. NotFound."""
+        found = self._cloud.ec2(region).all(
+            "describe_images", "Images", Filters=[{"Name": "image-id", "Values": sorted(ids.values())}]
+        )
+        states = {ami["ImageId"]: ami["State"] for ami in found}
+        lost = [ami for ami in ids.values() if states.get(ami) not in ("available", "pending")]
+        if lost:
+            raise NotFound(
+                f"There is no machine image {lost[0]} in {region}, or this account may not use it.",
+                hint="Share it with the account, copy it to the region, or take another image.",
+            )
+        self._remember(region, found)
+        ready = all(states[ami] == "available" for ami in ids.values())
+        return Image(
+            id=_id(ids),
+            state=ImageState.READY if ready else ImageState.BUILDING,
+            progress=1.0 if ready else 0.0,
+            message="" if ready else "AWS is still making the image.",
+            by_architecture=dict(ids),
+        )
+
+    def _remember(self, region: str, found: Sequence[Mapping[str, Any]]) -> None:
+        with self._lock:
+            self._known |= {
+                (region, ami["ImageId"]): Ami(ami["ImageId"], ami["RootDeviceName"])
+                for ami in found
+                if "RootDeviceName" in ami
+            }
 
     def ami(self, *, region: str, image: str, architecture: str) -> Ami:
         """The one of an image that fits a machine's processor. NotFound."""
@@ -81,3 +109,8 @@ class Images:
             with self._lock:
                 self._known[region, ami_id] = known
         return known
+
+
+def _id(parts: Mapping[str, str]) -> str:
+    """Of the image that consists of AMIs by architecture."""
+    return ",".join(f"{architecture}={ami}" for architecture, ami in sorted(parts.items()))

@@ -27,6 +27,9 @@ class AwsProvider:
     def find_image(self, *, region: str, engine: str, version: str) -> Image:
         return self._images.find(region=region, engine=engine, version=version)
 
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        return self._images.named(region=region, ids=ids)
+
     def ensure_network(self, spec: NetworkSpec) -> Network:
         return self._networks.ensure(spec)
 

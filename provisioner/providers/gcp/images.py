@@ -1,10 +1,16 @@
-"""Machine images by the labels that the bake sets: `ringmaster-engine`, `ringmaster-version` (dots become hyphens)."""
+"""Machine images by the labels that the bake sets: `ringmaster-engine` and `ringmaster-engine-version` (dots become
+hyphens), or by name."""
+
+import re
+from collections.abc import Mapping
 
 from google.cloud import compute_v1
 
 from provisioner.providers.base import Image, ImageState, NotFound
 from provisioner.providers.gcp.client import Compute
 from provisioner.providers.gcp.names import is_name
+
+_NAME = re.compile(r"projects/([^/]+)/global/images/([^/]+)")
 
 ARCHITECTURE = "X86_64"
 """Of every machine type in machine_types.py."""
@@ -13,7 +19,7 @@ ARCHITECTURE = "X86_64"
 def find(compute: Compute, *, region: str, engine: str, version: str) -> Image:
     """The newest image of this version that is not deprecated. NotFound."""
     compute.zones(region)
-    wanted = f"labels.ringmaster-engine = {engine}", f"labels.ringmaster-version = {version.replace('.', '-')}"
+    wanted = f"labels.ringmaster-engine = {engine}", f"labels.ringmaster-engine-version = {version.replace('.', '-')}"
     request = compute_v1.ListImagesRequest(
         project=compute.image_project, filter=" ".join(f"({condition})" for condition in wanted)
     )
@@ -28,8 +34,28 @@ def find(compute: Compute, *, region: str, engine: str, version: str) -> Image:
             hint="Bake one (images/machine), or name the project that has it.",
         )
     newest = max(usable, key=lambda image: (image.status == "READY", image.creation_timestamp))
-    state = ImageState.READY if newest.status == "READY" else ImageState.BUILDING
-    return Image(id=f"projects/{compute.image_project}/global/images/{newest.name}", state=state)
+    return _image(f"projects/{compute.image_project}/global/images/{newest.name}", newest)
+
+
+def named(compute: Compute, ids: Mapping[str, str]) -> Image:
+    """Of the one image for ARCHITECTURE, in whichever project it is. NotFound."""
+    name = ids.get(ARCHITECTURE.lower(), "")
+    match = _NAME.fullmatch(name)
+    found = []
+    if match:
+        request = compute_v1.ListImagesRequest(project=match[1], filter=f"(name = {match[2]})")
+        found = [image for image in compute.ask_all(compute.images.list, request) if image.status != "FAILED"]
+    if not found:
+        raise NotFound(
+            f"There is no machine image {name or ids}, or this account may not use it.",
+            hint="Let the account use the image's project (roles/compute.imageUser), or take another image.",
+        )
+    return _image(name, found[0])
+
+
+def _image(name: str, found: compute_v1.Image) -> Image:
+    state = ImageState.READY if found.status == "READY" else ImageState.BUILDING
+    return Image(id=name, state=state, by_architecture={ARCHITECTURE.lower(): name})
 
 
 def source(image: str) -> str:

@@ -15,6 +15,9 @@ class GcpProvider:
     def find_image(self, *, region: str, engine: str, version: str) -> Image:
         return images.find(self._compute, region=region, engine=engine, version=version)
 
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        return images.named(self._compute, ids)
+
     def ensure_network(self, spec: NetworkSpec) -> Network:
         return networks.ensure(self._compute, spec)
 

@@ -119,7 +119,7 @@ class World:
             family=engine,
             architecture="X86_64",
             status=status,
-            labels={"ringmaster-engine": engine, "ringmaster-version": label},
+            labels={"ringmaster-engine": engine, "ringmaster-engine-version": label},
         )
         with self.lock:
             self.add(f"global/images/{name}", image, "made")

@@ -49,6 +49,10 @@ class LocalProvider:
         _check_region(region)
         return self._images.find(engine=engine, version=version)
 
+    def named_image(self, *, region: str, ids: Mapping[str, str]) -> Image:
+        """None has a name here: they are found by their engine."""
+        raise NotFound(f"There is no image {', '.join(ids.values())}.")
+
     def ensure_network(self, spec: NetworkSpec) -> Network:
         _check_region(spec.region)
         for zone in spec.zones:
