@@ -17,6 +17,7 @@ import {
   clusterQuery,
   clustersQuery,
   connectionQuery,
+  imagesQuery,
   invitationsQuery,
   membersQuery,
   type OperationState,
@@ -174,6 +175,18 @@ const cloudAccountRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/cloud-account"), "CloudAccountPage"),
 });
 
+const imagesRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/images",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => {
+    void queryClient.prefetchQuery(imagesQuery(lastCursor(after)));
+    void queryClient.prefetchQuery(catalogQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/images"), "ImagesPage"),
+});
+
 const tokensRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/tokens",
@@ -225,6 +238,7 @@ export const router = createRouter({
       operationRoute,
       cloudAccountsRoute,
       cloudAccountRoute,
+      imagesRoute,
       tokensRoute,
       membersRoute,
       auditRoute,

@@ -22,6 +22,8 @@ export type {
   DatabaseRoles,
   Finding,
   Grant,
+  Image as MachineImage,
+  ImageOrder,
   Invitation,
   InvitationOffer,
   MaintenanceWindow,

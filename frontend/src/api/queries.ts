@@ -68,6 +68,11 @@ export const allCloudAccountsQuery = () => generated.listCloudAccountsOptions({ 
 
 export const cloudAccountQuery = (id: string) => generated.getCloudAccountOptions({ path: { account_id: id } });
 
+export const imagesQuery = (cursor?: string) => ({
+  ...generated.listImagesOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
 export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
   ...generated.listAuditRecordsOptions({ query: { limit: PAGE_SIZE, ...query } }),
   placeholderData: keepPreviousData,
@@ -114,11 +119,15 @@ export {
   deleteCloudAccountMutation,
   deleteClusterMutation,
   deleteRoleMutation,
+  deprecateImageMutation,
   grantRoleMutation,
+  makeImageDefaultMutation,
   pauseOperationMutation,
   refreshRolesMutation,
+  registerImageMutation,
   removeMemberMutation,
   replaceAllowlistMutation,
+  restoreImageMutation,
   resumeOperationMutation,
   retryOperationMutation,
   revealCredentialsMutation,

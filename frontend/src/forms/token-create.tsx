@@ -28,6 +28,7 @@ const SCOPE: Record<Permission, string> = {
   "members:write": "Invite, change and remove members",
   "tokens:write": "Make and revoke API tokens",
   "cloud-accounts:write": "Add, check and delete cloud accounts",
+  "images:write": "Register, choose and deprecate machine images",
   "audit:read": "Read the audit log",
 };
 

@@ -7,6 +7,7 @@ const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
   operations: "Operations",
   "cloud-accounts": "Cloud accounts",
+  images: "Images",
   members: "Members",
   tokens: "API tokens",
   audit: "Audit log",

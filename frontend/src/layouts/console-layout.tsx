@@ -14,6 +14,7 @@ const NAVIGATION: SideNavigationProps.Item[] = [
   { type: "link", text: "Clusters", href: "/clusters" },
   { type: "link", text: "Operations", href: "/operations" },
   { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
+  { type: "link", text: "Images", href: "/images" },
   { type: "divider" },
   { type: "link", text: "Members", href: "/members" },
   { type: "link", text: "API tokens", href: "/tokens" },

@@ -85,6 +85,7 @@ function Facts({ cluster }: { cluster: Cluster }) {
             label: "Machine type",
             value: [...new Set(cluster.datacenters.map(({ machine_type }) => machine_type))].join(", "),
           },
+          ...(cluster.image_build ? [{ label: "Pinned to image build", value: cluster.image_build }] : []),
           { label: "Nodes up", value: `${cluster.nodes_up} of ${cluster.nodes_total}` },
           { label: "Ordered", value: <Moment at={cluster.created_at} /> },
           { label: "Active since", value: <Moment at={cluster.active_at} /> },

@@ -8,7 +8,7 @@ export interface Tag {
   value: string;
 }
 
-export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_version" | "healing">> {
+export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_version" | "healing" | "image_build">> {
   engine_version: string;
   tags: Tag[];
 }

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterData, GetClusterErrors, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetImageData, GetImageErrors, GetImageResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -652,6 +652,102 @@ export const listFindings = <ThrowOnError extends boolean = false>(options?: Opt
             type: 'apiKey'
         }],
     url: '/api/v1/findings',
+    ...options
+});
+
+/**
+ * List Images
+ *
+ * The images that machines are made from, newest first.
+ */
+export const listImages = <ThrowOnError extends boolean = false>(options?: Options<ListImagesData, ThrowOnError>): RequestResult<ListImagesResponses, ListImagesErrors, ThrowOnError> => (options?.client ?? client).get<ListImagesResponses, ListImagesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images',
+    ...options
+});
+
+/**
+ * Register Image
+ *
+ * Makes an image known that was baked. An image never changes.
+ */
+export const registerImage = <ThrowOnError extends boolean = false>(options: Options<RegisterImageData, ThrowOnError>): RequestResult<RegisterImageResponses, RegisterImageErrors, ThrowOnError> => (options.client ?? client).post<RegisterImageResponses, RegisterImageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Image
+ */
+export const getImage = <ThrowOnError extends boolean = false>(options: Options<GetImageData, ThrowOnError>): RequestResult<GetImageResponses, GetImageErrors, ThrowOnError> => (options.client ?? client).get<GetImageResponses, GetImageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images/{image_id}',
+    ...options
+});
+
+/**
+ * Make Image Default
+ *
+ * New machines of its engine version, region and architecture are made from it.
+ */
+export const makeImageDefault = <ThrowOnError extends boolean = false>(options: Options<MakeImageDefaultData, ThrowOnError>): RequestResult<MakeImageDefaultResponses, MakeImageDefaultErrors, ThrowOnError> => (options.client ?? client).post<MakeImageDefaultResponses, MakeImageDefaultErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images/{image_id}/default',
+    ...options
+});
+
+/**
+ * Deprecate Image
+ *
+ * No new cluster is made from it; clusters that run from it are told.
+ */
+export const deprecateImage = <ThrowOnError extends boolean = false>(options: Options<DeprecateImageData, ThrowOnError>): RequestResult<DeprecateImageResponses, DeprecateImageErrors, ThrowOnError> => (options.client ?? client).post<DeprecateImageResponses, DeprecateImageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images/{image_id}/deprecate',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Restore Image
+ *
+ * Takes a deprecation back.
+ */
+export const restoreImage = <ThrowOnError extends boolean = false>(options: Options<RestoreImageData, ThrowOnError>): RequestResult<RestoreImageResponses, RestoreImageErrors, ThrowOnError> => (options.client ?? client).post<RestoreImageResponses, RestoreImageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/images/{image_id}/restore',
     ...options
 });
 

@@ -1053,6 +1053,12 @@ export type Cluster = {
      */
     datacenters: Array<Datacenter>;
     /**
+     * Image Build
+     *
+     * Build of machine images it is pinned to; null: to none
+     */
+    image_build: string | null;
+    /**
      * Nodes Total
      */
     nodes_total: number;
@@ -1241,6 +1247,12 @@ export type ClusterOrder = {
      * The same in every zone, so racks are even
      */
     nodes_per_zone: number;
+    /**
+     * Image Build
+     *
+     * Build of machine images to pin it to, see list_images; null: new machines get the default
+     */
+    image_build?: string | null;
     options?: ClusterOptions;
     /**
      * Termination Protection
@@ -1300,6 +1312,12 @@ export type ClusterUpdate = {
     tags?: {
         [key: string]: unknown | string;
     } | null;
+    /**
+     * Image Build
+     *
+     * Build of machine images for new machines of it; empty: not pinned. Machines stay as they are
+     */
+    image_build?: string | null;
     /**
      * Termination Protection
      *
@@ -1863,6 +1881,209 @@ export type HealingWish = {
 };
 
 /**
+ * Image
+ */
+export type Image = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * default: new machines are made from it. deprecated: for no new cluster; what runs goes on
+     */
+    state: ImageState;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     *
+     * null: all regions
+     */
+    region: string | null;
+    /**
+     * Architecture
+     */
+    architecture: string;
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Engine Version
+     */
+    engine_version: string;
+    /**
+     * Cloud Id
+     *
+     * What the cloud calls it
+     */
+    cloud_id: string;
+    /**
+     * Build Id
+     *
+     * Names the bake; clusters are pinned to it
+     */
+    build_id: string;
+    /**
+     * Agent Version
+     */
+    agent_version: string;
+    /**
+     * Base
+     */
+    base: string;
+    /**
+     * Sbom
+     *
+     * Where the SPDX document is; may be a path inside the image
+     */
+    sbom: string;
+    /**
+     * Registered By
+     */
+    registered_by: string;
+    /**
+     * Registered At
+     */
+    registered_at: string;
+    /**
+     * Deprecated At
+     */
+    deprecated_at: string | null;
+    /**
+     * Deprecated By
+     */
+    deprecated_by: string;
+    /**
+     * Deprecation Reason
+     */
+    deprecation_reason: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * ImageDeprecation
+ */
+export type ImageDeprecation = {
+    /**
+     * Reason
+     *
+     * A sentence for the people whose clusters run from it
+     */
+    reason: string;
+};
+
+/**
+ * ImageFilter
+ */
+export type ImageFilter = {
+    /**
+     * Provider
+     */
+    provider?: string | null;
+    /**
+     * Engine
+     */
+    engine?: string | null;
+    /**
+     * Engine Version
+     */
+    engine_version?: string | null;
+    /**
+     * Build Id
+     */
+    build_id?: string | null;
+};
+
+/**
+ * ImageOrder
+ */
+export type ImageOrder = {
+    /**
+     * Provider
+     */
+    provider: 'aws' | 'gcp';
+    /**
+     * Region
+     *
+     * aws: the region that the AMI is in. gcp: left out, images are there for all regions
+     */
+    region?: string;
+    /**
+     * Architecture
+     */
+    architecture: 'x86_64' | 'arm64';
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Engine Version
+     */
+    engine_version: string;
+    /**
+     * Cloud Id
+     *
+     * aws: ami-0123456789abcdef0. gcp: projects/PROJECT/global/images/NAME
+     */
+    cloud_id: string;
+    /**
+     * Build Id
+     *
+     * Names the bake; clusters are pinned to it
+     */
+    build_id: string;
+    /**
+     * Agent Version
+     */
+    agent_version?: string | '';
+    /**
+     * Base
+     *
+     * debian-12
+     */
+    base?: string | '';
+    /**
+     * Sbom
+     *
+     * Where the SPDX document is; may be a path inside the image
+     */
+    sbom?: string;
+    /**
+     * Is Default
+     *
+     * New machines of this engine version are made from it
+     */
+    is_default?: boolean;
+};
+
+/**
+ * ImagePage
+ */
+export type ImagePage = {
+    /**
+     * Items
+     */
+    items: Array<Image>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * ImageState
+ *
+ * DEFAULT: new machines are made from it. DEPRECATED: for no new cluster; what runs goes on.
+ */
+export type ImageState = 'default' | 'available' | 'deprecated';
+
+/**
  * Invitation
  */
 export type Invitation = {
@@ -2225,6 +2446,12 @@ export type Node = {
      * Machine Type
      */
     machine_type: string;
+    /**
+     * Image
+     *
+     * What its machine was made from, as the cloud calls it; null: not yet
+     */
+    image: string | null;
     state: NodeState;
     /**
      * State Reason
@@ -2912,7 +3139,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'images:write';
 
 /**
  * Plan
@@ -6129,6 +6356,397 @@ export type ListFindingsResponses = {
 };
 
 export type ListFindingsResponse = ListFindingsResponses[keyof ListFindingsResponses];
+
+export type ListImagesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Provider
+         */
+        provider?: string | null;
+        /**
+         * Engine
+         */
+        engine?: string | null;
+        /**
+         * Engine Version
+         */
+        engine_version?: string | null;
+        /**
+         * Build Id
+         */
+        build_id?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/images';
+};
+
+export type ListImagesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListImagesError = ListImagesErrors[keyof ListImagesErrors];
+
+export type ListImagesResponses = {
+    /**
+     * OK
+     */
+    200: ImagePage;
+};
+
+export type ListImagesResponse = ListImagesResponses[keyof ListImagesResponses];
+
+export type RegisterImageData = {
+    body: ImageOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/images';
+};
+
+export type RegisterImageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RegisterImageError = RegisterImageErrors[keyof RegisterImageErrors];
+
+export type RegisterImageResponses = {
+    /**
+     * Created
+     */
+    201: Image;
+};
+
+export type RegisterImageResponse = RegisterImageResponses[keyof RegisterImageResponses];
+
+export type GetImageData = {
+    body?: never;
+    path: {
+        /**
+         * Image Id
+         */
+        image_id: string;
+    };
+    query?: never;
+    url: '/api/v1/images/{image_id}';
+};
+
+export type GetImageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetImageError = GetImageErrors[keyof GetImageErrors];
+
+export type GetImageResponses = {
+    /**
+     * OK
+     */
+    200: Image;
+};
+
+export type GetImageResponse = GetImageResponses[keyof GetImageResponses];
+
+export type MakeImageDefaultData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Image Id
+         */
+        image_id: string;
+    };
+    query?: never;
+    url: '/api/v1/images/{image_id}/default';
+};
+
+export type MakeImageDefaultErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type MakeImageDefaultError = MakeImageDefaultErrors[keyof MakeImageDefaultErrors];
+
+export type MakeImageDefaultResponses = {
+    /**
+     * OK
+     */
+    200: Image;
+};
+
+export type MakeImageDefaultResponse = MakeImageDefaultResponses[keyof MakeImageDefaultResponses];
+
+export type DeprecateImageData = {
+    body: ImageDeprecation;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Image Id
+         */
+        image_id: string;
+    };
+    query?: never;
+    url: '/api/v1/images/{image_id}/deprecate';
+};
+
+export type DeprecateImageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeprecateImageError = DeprecateImageErrors[keyof DeprecateImageErrors];
+
+export type DeprecateImageResponses = {
+    /**
+     * OK
+     */
+    200: Image;
+};
+
+export type DeprecateImageResponse = DeprecateImageResponses[keyof DeprecateImageResponses];
+
+export type RestoreImageData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Image Id
+         */
+        image_id: string;
+    };
+    query?: never;
+    url: '/api/v1/images/{image_id}/restore';
+};
+
+export type RestoreImageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RestoreImageError = RestoreImageErrors[keyof RestoreImageErrors];
+
+export type RestoreImageResponses = {
+    /**
+     * OK
+     */
+    200: Image;
+};
+
+export type RestoreImageResponse = RestoreImageResponses[keyof RestoreImageResponses];
 
 export type ListInvitationsData = {
     body?: never;

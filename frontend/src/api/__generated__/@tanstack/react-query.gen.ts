@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createRole, createToken, deleteCloudAccount, deleteCluster, deleteRole, downloadCa, downloadConnectionBundle, getAllowlist, getCapacity, getCatalog, getCloudAccount, getCluster, getConnection, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listInvitations, listMembers, listOperations, listRoles, listTokens, type Options, pauseOperation, planChange, refreshRoles, removeMember, replaceAllowlist, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createRole, createToken, deleteCloudAccount, deleteCluster, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, getAllowlist, getCapacity, getCatalog, getCloudAccount, getCluster, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planChange, refreshRoles, registerImage, removeMember, replaceAllowlist, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -778,6 +778,120 @@ export const listFindingsOptions = (options?: Options<ListFindingsData>) => quer
     },
     queryKey: listFindingsQueryKey(options)
 });
+
+export const listImagesQueryKey = (options?: Options<ListImagesData>) => createQueryKey('listImages', options);
+
+/**
+ * List Images
+ *
+ * The images that machines are made from, newest first.
+ */
+export const listImagesOptions = (options?: Options<ListImagesData>) => queryOptions<ListImagesResponse, ListImagesError, ListImagesResponse, ReturnType<typeof listImagesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listImages({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listImagesQueryKey(options)
+});
+
+/**
+ * Register Image
+ *
+ * Makes an image known that was baked. An image never changes.
+ */
+export const registerImageMutation = (options?: Partial<Options<RegisterImageData>>): UseMutationOptions<RegisterImageResponse, RegisterImageError, Options<RegisterImageData>> => {
+    const mutationOptions: UseMutationOptions<RegisterImageResponse, RegisterImageError, Options<RegisterImageData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await registerImage({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getImageQueryKey = (options: Options<GetImageData>) => createQueryKey('getImage', options);
+
+/**
+ * Get Image
+ */
+export const getImageOptions = (options: Options<GetImageData>) => queryOptions<GetImageResponse, GetImageError, GetImageResponse, ReturnType<typeof getImageQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getImage({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getImageQueryKey(options)
+});
+
+/**
+ * Make Image Default
+ *
+ * New machines of its engine version, region and architecture are made from it.
+ */
+export const makeImageDefaultMutation = (options?: Partial<Options<MakeImageDefaultData>>): UseMutationOptions<MakeImageDefaultResponse, MakeImageDefaultError, Options<MakeImageDefaultData>> => {
+    const mutationOptions: UseMutationOptions<MakeImageDefaultResponse, MakeImageDefaultError, Options<MakeImageDefaultData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await makeImageDefault({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Deprecate Image
+ *
+ * No new cluster is made from it; clusters that run from it are told.
+ */
+export const deprecateImageMutation = (options?: Partial<Options<DeprecateImageData>>): UseMutationOptions<DeprecateImageResponse, DeprecateImageError, Options<DeprecateImageData>> => {
+    const mutationOptions: UseMutationOptions<DeprecateImageResponse, DeprecateImageError, Options<DeprecateImageData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deprecateImage({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Restore Image
+ *
+ * Takes a deprecation back.
+ */
+export const restoreImageMutation = (options?: Partial<Options<RestoreImageData>>): UseMutationOptions<RestoreImageResponse, RestoreImageError, Options<RestoreImageData>> => {
+    const mutationOptions: UseMutationOptions<RestoreImageResponse, RestoreImageError, Options<RestoreImageData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await restoreImage({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 export const listInvitationsQueryKey = (options?: Options<ListInvitationsData>) => createQueryKey('listInvitations', options);
 

@@ -94,6 +94,47 @@ test.describe("with a cloud on offer", () => {
     });
     await context.close();
   });
+
+  test("an image is registered, becomes the default, and is deprecated with a reason", async ({ browser }) => {
+    const context = await browser.newContext({
+      baseURL: google.ringmaster.url,
+      viewport: { width: 1360, height: 900 },
+    });
+    const page = await context.newPage();
+    await signIn(page, google.ringmaster);
+    await page.getByRole("link", { name: "Images" }).click();
+    await expect(page.getByText("No images registered.")).toBeVisible();
+    await page.getByRole("button", { name: "Register image" }).click();
+    const dialog = page.getByRole("dialog");
+    const image = `projects/${PROJECT}/global/images/ringmaster-cassandra`;
+    await dialog.getByLabel("Image").fill("ami-0123456789abcdef0");
+    await dialog.getByLabel("Build").fill("20261121");
+    await dialog.getByLabel("SBOM").fill("/opt/ringmaster/sbom.spdx.json");
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Register" }).click();
+    await expect(dialog.getByText(/an image is named like projects/)).toBeVisible();
+    await dialog.getByLabel("Image").fill(image);
+    await picture(page, "image-register");
+    await dialog.getByRole("button", { name: "Register" }).click();
+
+    const row = page.getByRole("row", { name: /20261121/ });
+    await expect(row.getByText("Available")).toBeVisible();
+    await row.getByRole("button", { name: /^Make .* the default$/ }).click();
+    await expect(row.getByText("Default", { exact: true })).toBeVisible();
+    await picture(page, "images");
+    await expectAccessible(page);
+    await row.getByRole("button", { name: /^Deprecate/ }).click();
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Deprecate" });
+    await expect(confirm).toBeDisabled();
+    await page.getByRole("dialog").getByLabel("Why").fill("CVE-2026-1 in the base");
+    await confirm.click();
+    await expect(row.getByText("Deprecated")).toBeVisible();
+    await expect(row.getByText("CVE-2026-1 in the base")).toBeVisible();
+    await picture(page, "images-deprecated");
+    await row.getByRole("button", { name: /^Restore/ }).click();
+    await expect(row.getByText("Available")).toBeVisible();
+    await context.close();
+  });
 });
 
 async function checkAgain(page: Page): Promise<void> {
