@@ -60,8 +60,14 @@ describe("firstDraft", () => {
     });
   });
 
-  it("forgets region, zones and type with the provider", () => {
-    expect(inProvider(catalog, "empty")).toEqual({ provider: "empty", region: "", zones: [], machine_type: "" });
+  it("forgets account, region, zones and type with the provider", () => {
+    expect(inProvider(catalog, "empty")).toEqual({
+      provider: "empty",
+      cloud_account: null,
+      region: "",
+      zones: [],
+      machine_type: "",
+    });
   });
 });
 
