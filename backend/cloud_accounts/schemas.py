@@ -35,10 +35,11 @@ class AccountSettings(RequestBody):
     """How machines are made in the account. It stays as it is for the account's life: clusters are built on it."""
 
     public_addresses: bool = Field(
-        False, description="Machines get one, and agents are reached there. Without: the control plane needs a way in"
+        default=False,
+        description="Machines get one, and agents are reached there. Without: the control plane needs a way in",
     )
     networks: Network | None = Field(
-        None, description="IPv4 block that clusters' networks are cut from; null: the installation's"
+        default=None, description="IPv4 block that clusters' networks are cut from; null: the installation's"
     )
     vpcs: dict[RegionName, VpcId] = Field(
         default={}, max_length=VPCS_LIMIT, description="aws: VPCs of yours to use, by region; elsewhere one is made"
@@ -60,7 +61,7 @@ class CloudAccountOrder(RequestBody):
     project: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")] | None = Field(
         None, description="gcp: id of the project in which machines are made"
     )
-    settings: AccountSettings = Field(default_factory=lambda: AccountSettings())
+    settings: AccountSettings = Field(default_factory=AccountSettings)
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:

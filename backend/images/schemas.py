@@ -38,12 +38,12 @@ class ImageOrder(RequestBody):
     @model_validator(mode="after")
     def _named_as_the_cloud_does(self) -> Self:
         if self.provider == "aws":
-            if not re.match(_AMI, self.cloud_id):
+            if not re.fullmatch(_AMI, self.cloud_id):
                 raise ValueError("cloud_id: an AMI is named like ami-0123456789abcdef0")
             if not self.region:
                 raise ValueError("Name the region that the AMI is in")
         else:
-            if not re.match(_GOOGLE, self.cloud_id):
+            if not re.fullmatch(_GOOGLE, self.cloud_id):
                 raise ValueError("cloud_id: an image is named like projects/PROJECT/global/images/NAME")
             if self.region:
                 raise ValueError("Leave the region out: Google's images are there for all regions")

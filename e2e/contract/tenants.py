@@ -45,6 +45,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
+    from backend.cloud_accounts.models import CloudAccount
     from backend.clusters import pki, vault
     from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
@@ -74,6 +75,15 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         secret_hash=hash_secret(f"invitation {name}"),
         created_by=owner,
         expires_at=now + timedelta(days=7),
+    )
+    account = CloudAccount.objects.create(
+        organisation=organisation,
+        name=f"{name} shop",
+        provider="aws",
+        role_arn=f"arn:aws:iam::123456789012:role/ringmaster-{name}",
+        external_id=f"{name} external",
+        settings={"public_addresses": False, "networks": None, "vpcs": {}},
+        created_by=owner.email,
     )
     clusters = [
         Cluster.objects.create(
@@ -163,6 +173,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     )
     return token, {
         "organisation_id": organisation.id,
+        "account_id": account.id,
         "cluster_id": cluster.id,
         "doomed_cluster_id": clusters[1].id,
         "changed_cluster_id": clusters[2].id,

@@ -191,7 +191,9 @@ def _machine_spec(context: StepContext, cluster: Cluster, node: Node) -> Machine
 
 def _part_for(context: StepContext, node: Node) -> str:
     """What the cloud calls the image that the node's machine is made from."""
-    found = next((step.output for step in context.plan if step.name == "find_image" and step.output), {})
+    found: Mapping[str, Any] = next(
+        (step.output for step in context.plan if step.name == "find_image" and step.output), {}
+    )
     architecture = architectures(node.cluster.provider).get(node.machine_type, "")
     return str(found.get("by_architecture", {}).get(architecture) or found.get("image", ""))
 

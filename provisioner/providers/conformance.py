@@ -334,7 +334,24 @@ class ProviderConformance:
         assert self.reaches(world, staying.name, MachineState.RUNNING)
         assert [machine.name for machine in provider.list_machines(region=world.region)] == [staying.name]
 
+    # What the cloud calls images.
+
+    def test_an_image_can_be_had_by_its_name(self, world: World, provider: Provider) -> None:
+        found = provider.find_image(region=world.region, engine=world.engine, version=world.version)
+        if found.by_architecture:
+            assert provider.named_image(region=world.region, ids=found.by_architecture) == found
+
+    def test_an_image_that_there_is_not_is_not_found(self, world: World, provider: Provider) -> None:
+        with pytest.raises(NotFound):
+            provider.named_image(region=world.region, ids={"x86_64": "gone-1"})
+
     # What there is room for.
+
+    def test_it_tells_what_each_type_takes_of_what_there_is(self, world: World, provider: Provider) -> None:
+        for quota in provider.capacity(region=world.region).quotas:
+            assert quota.used >= 0
+            assert quota.name
+            assert all(taken > 0 for taken in quota.per_machine.values())
 
     def test_it_says_how_much_memory_there_is_or_that_only_the_cloud_knows(
         self, world: World, provider: Provider

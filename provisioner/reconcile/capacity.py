@@ -39,7 +39,7 @@ def record_capacity() -> int:
 def _places() -> list[tuple[Region, CloudAccount | None]]:
     """Those that were never asked first."""
     rows = RegionCapacity.objects.order_by("asked_at").values_list("region_id", "cloud_account_id")
-    asked = {place: position for position, place in enumerate(rows, start=1)}
+    asked: dict[tuple[str, str | None], int] = {place: position for position, place in enumerate(rows, start=1)}
     places: list[tuple[Region, CloudAccount | None]] = []
     for region in Region.objects.filter(enabled=True, provider__enabled=True).order_by("id"):
         ready = [one for one in living_accounts(region.provider_id) if one.check_state == CheckState.READY]
