@@ -27,6 +27,7 @@ def register_image(request: HttpRequest, order: schemas.ImageOrder) -> HttpRespo
 
 @router.get("/images/{image_id}", operation_id="get_image", response=schemas.Image)
 def get_image(request: HttpRequest, image_id: str) -> HttpResponse:
+    """One image. Deprecated ones can still be read."""
     who = identity(request)
     require(who, Permission.CLUSTERS_READ)
     return prepared(queries.get_image(who, image_id))

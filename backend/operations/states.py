@@ -51,7 +51,6 @@ TITLES = {
     "change_access": "Change users and permissions",
     "change_allowlist": "Change the IP allowlist",
     "rotate_credentials": "Set a new administrator's password",
-    "check_cloud_account": "Check a cloud account",
     "read_access": "Read users and permissions",
     "repair": "Repair",
     "backup": "Back up",

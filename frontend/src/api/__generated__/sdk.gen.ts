@@ -691,6 +691,8 @@ export const registerImage = <ThrowOnError extends boolean = false>(options: Opt
 
 /**
  * Get Image
+ *
+ * One image. Deprecated ones can still be read.
  */
 export const getImage = <ThrowOnError extends boolean = false>(options: Options<GetImageData, ThrowOnError>): RequestResult<GetImageResponses, GetImageErrors, ThrowOnError> => (options.client ?? client).get<GetImageResponses, GetImageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, {

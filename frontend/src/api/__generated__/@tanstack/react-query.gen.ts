@@ -822,6 +822,8 @@ export const getImageQueryKey = (options: Options<GetImageData>) => createQueryK
 
 /**
  * Get Image
+ *
+ * One image. Deprecated ones can still be read.
  */
 export const getImageOptions = (options: Options<GetImageData>) => queryOptions<GetImageResponse, GetImageError, GetImageResponse, ReturnType<typeof getImageQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
