@@ -151,7 +151,7 @@ function ZoneNodes({ cluster, zone, nodes }: { cluster: Cluster; zone: string; n
         { id: "state", header: "State", cell: (node) => <NodeState node={node} /> },
         { id: "address", header: "Address", cell: ({ address }) => address ?? "–" },
         { id: "type", header: "Machine type", cell: ({ machine_type }) => machine_type },
-        { id: "version", header: "Engine", cell: ({ engine_version }) => engine_version || "–" },
+        { id: "version", header: "Engine, image", cell: (node) => <Software node={node} /> },
         {
           id: "data",
           header: "Data",
@@ -179,6 +179,20 @@ function NodeState({ node }: { node: Node }) {
       {node.state_reason && (
         <Box fontSize="body-s" color="text-body-secondary">
           {node.state_reason}
+        </Box>
+      )}
+    </>
+  );
+}
+
+/** The version that runs, and the image that the machine was made from, which it may have outgrown since. */
+function Software({ node }: { node: Node }) {
+  return (
+    <>
+      {node.engine_version || "–"}
+      {node.image && (
+        <Box fontSize="body-s" color="text-body-secondary">
+          {node.image.split("/").at(-1)}
         </Box>
       )}
     </>
