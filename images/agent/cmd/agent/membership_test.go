@@ -44,7 +44,7 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 		n.succeed("unlimited", agent.StreamLimit, map[string]any{"mib_per_second": 0})
 	}
 
-	fourth := newNode(t, plane, machine{id: "node_3", rack: "a", folder: ring[0].folder + "-fourth", binary: ring[0].binary, cache: ring[0].cache})
+	fourth := newNode(t, plane, madeOf{id: "node_3", rack: "a", folder: ring[0].folder + "-fourth", binary: ring[0].binary, cache: ring[0].cache})
 	t.Run("a node does not join a ring other than the one it was told of", func(t *testing.T) {
 		fourth.startAgent()
 		fourth.reachable()
@@ -101,7 +101,7 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 		dead.killAgent()
 		_ = syscall.Kill(dead.engineOnDisk(), syscall.SIGKILL)
 		began := time.Now()
-		instead := newNode(outer, plane, machine{id: "node_4", rack: dead.rack, folder: dead.folder + "-instead", binary: dead.binary, cache: dead.cache})
+		instead := newNode(outer, plane, madeOf{id: "node_4", rack: dead.rack, folder: dead.folder + "-instead", binary: dead.binary, cache: dead.cache})
 		instead.startAgent()
 		instead.reachable()
 		living := slices.DeleteFunc(slices.Clone(ring), func(n *node) bool { return n == dead })

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ringmaster/agent"
+	"ringmaster/agent/cmd/agent/machine"
 	"ringmaster/agent/enrol"
 	"ringmaster/agent/httpapi"
 	"ringmaster/agent/jobs"
@@ -34,11 +35,11 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	node := newMachine(chosen.stateDir, chosen.data, joined.engine.Status)
-	if node.engineCPUs, err = node.enginePins(); err != nil {
+	node := machine.New(chosen.stateDir, chosen.data, version, joined.engine.Status)
+	if node.EngineCPUs, err = node.EnginePins(); err != nil {
 		log.Warn("the engine is not confined to CPUs of its own", "error", err)
 	}
-	joined.engine.RunOn(node.engineCPUs)
+	joined.engine.RunOn(node.EngineCPUs)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failed := make(chan error, 2)
@@ -56,7 +57,7 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		}
 		return err
 	}
-	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), node.doer(joined.engine), log)
+	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), node.Doer(joined.engine), log)
 	if err != nil {
 		return err
 	}

@@ -184,17 +184,17 @@ func newNodes(t *testing.T, plane *agenttest.ControlPlane, cache string) []*node
 	}
 	var nodes []*node
 	for index, rack := range []string{"a", "b", "c"} {
-		nodes = append(nodes, newNode(t, plane, machine{
+		nodes = append(nodes, newNode(t, plane, madeOf{
 			id: fmt.Sprintf("node_%d", index), rack: rack, folder: filepath.Join(root, rack), binary: binary, cache: cache,
 		}))
 	}
 	return nodes
 }
 
-// machine is what a node of the test is made of.
-type machine struct{ id, rack, folder, binary, cache string }
+// madeOf is what a node of the test is made of.
+type madeOf struct{ id, rack, folder, binary, cache string }
 
-func newNode(t *testing.T, plane *agenttest.ControlPlane, on machine) *node {
+func newNode(t *testing.T, plane *agenttest.ControlPlane, on madeOf) *node {
 	t.Helper()
 	n := &node{
 		t: t, id: on.id, rack: on.rack, binary: on.binary, address: freeAddress(t), folder: on.folder,
