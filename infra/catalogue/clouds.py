@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,23 +33,21 @@ OBSERVED_NUMA_NODES = {"i4i.24xlarge", "i7i.24xlarge"}
 _NUMA_NODES_SEEN = {"i7i.24xlarge": 1}
 """Observed, but without a test vector of its own."""
 
-_REPLACED = {"i4i.12xlarge": "i4i.16xlarge", "i4i.24xlarge": "i4i.16xlarge"}
-"""Presets measured with requests of 512 bytes (their warnings say so), and the type whose figures per disk stand in.
-The agent does the same: images/agent/ioproperties/presets.go."""
-
-_SAME_DISKS = {"i3.metal": "i3.16xlarge"}
-"""Without a published ceiling, and the type that has the same disks and one. The agent does the same."""
-
 Document = dict[str, Any]
 
 
-def providers(
-    instances: Document, io: Document, pinning: Document, regions: Document, shards: Mapping[str, int]
-) -> dict[str, Document]:
-    """The contents of the catalogue's file by provider.
+@dataclass(frozen=True)
+class AgentSays:
+    """What only the agent's rules tell. KeyError where an answer is missing."""
 
-    `shards`: by topology, such as 1x16x2, how many CPUs are left for shards; KeyError where one is missing.
-    """
+    shards: Mapping[str, int]
+    """By topology, such as 1x16x2: how many CPUs are left for shards."""
+    io: Mapping[str, Document]
+    """By machine type: what `agent io-figures` answers, empty where nobody knows."""
+
+
+def providers(instances: Document, pinning: Document, regions: Document, agent: AgentSays) -> dict[str, Document]:
+    """The contents of the catalogue's file by provider."""
     return {
         provider: {
             "providers": [
@@ -57,7 +56,7 @@ def providers(
                     "name": name,
                     "regions": [_region(provider, region) for region in regions[provider]],
                     "machine_types": [
-                        _machine_type(entry, io, pinning, shards, price_region=instances["regions"][provider])
+                        _machine_type(entry, pinning, agent, price_region=instances["regions"][provider])
                         for entry in _in_order(instances, provider)
                     ],
                 }
@@ -87,39 +86,19 @@ def heap_mib(memory_mib: int) -> int:
     return min(max(memory_mib // 4, 1024), 31 * 1024)
 
 
-def io_figures(entry: Document, io: Document) -> Document:
-    """What the RAID0 over all local disks does: requests of 4 KiB and bytes, per second. Empty where nobody knows.
-
-    Never above what the vendor publishes.
-    """
-    name, disks = entry["type"], entry["local_nvme_count"]
-    presets = {preset["type"]: preset for preset in io["presets"] if preset["provider"] == entry["provider"]}
-    note = ""
-    if name in presets and presets[name]["disks"] == disks:
-        source, total = "preset", dict(presets[name]["total"])
-        if (other := _REPLACED.get(name)) is not None:
-            total = {figure: value * disks for figure, value in presets[other]["per_disk"].items()}
-            note = f"Per disk as {other}: its own figures were measured with requests of 512 bytes."
-    elif (rung := _on_ladder(entry, io)) is not None:
-        source, total = "gcp_ladder", dict(rung["total"])
-        note = f"Of {disks} local SSD{'s' if disks > 1 else ''} of 375 GiB."
-    else:
+def io_figures(known: Document, disks: int) -> Document:
+    """What the RAID0 over all local disks does: requests of 4 KiB and bytes, per second. Empty where nobody knows."""
+    if not known:
         return {}
-    published = io["vendor_published_ceiling"]["values"].get(_SAME_DISKS.get(name, name), (None, None))
-    capped = []
-    for figure, most in zip(("read_iops", "write_iops"), published, strict=True):
-        if most is not None and total[figure] > most:
-            total[figure] = most
-            capped.append(figure.replace("_iops", "s"))
-    if capped:
+    figures = {f"io_{name}": known[name] for name in ("read_iops", "read_bandwidth", "write_iops", "write_bandwidth")}
+    note = ""
+    if other := known.get("per_disk_as"):
+        note = f"Per disk as {other}: its own figures were measured with requests of 512 bytes."
+    elif known["source"] == "gcp_ladder":
+        note = f"Of {disks} local SSD{'s' if disks > 1 else ''} of 375 GiB."
+    if capped := [name.replace("_iops", "s") for name in known.get("capped", ())]:
         note = f"Measured a little higher; {' and '.join(capped)} are what the vendor publishes."
-    return {f"io_{figure}": value for figure, value in total.items()} | {"io_source": source, "io_note": note}
-
-
-def _on_ladder(entry: Document, io: Document) -> Document | None:
-    if not entry["type"].startswith("n2-"):
-        return None
-    return next((rung for rung in io["gcp_local_ssd_ladder"] if rung["disks"] == entry["local_nvme_count"]), None)
+    return figures | {"io_source": known["source"], "io_note": note}
 
 
 def _in_order(instances: Document, provider: str) -> list[Document]:
@@ -136,9 +115,7 @@ def _region(provider: str, region: Document) -> Document:
     }
 
 
-def _machine_type(
-    entry: Document, io: Document, pinning: Document, shards: Mapping[str, int], *, price_region: str
-) -> Document:
+def _machine_type(entry: Document, pinning: Document, agent: AgentSays, *, price_region: str) -> Document:
     name, count, memory_mib = entry["type"], entry["local_nvme_count"], int(entry["memory_gib"] * 1024)
     # AWS counts its disks in GB, Google in GiB.
     each = (
@@ -155,13 +132,13 @@ def _machine_type(
         "threads_per_core": entry["threads_per_core"],
         "numa_nodes": numa_nodes(name, pinning),
         "numa_source": "observed" if name in OBSERVED_NUMA_NODES else "expected",
-        "shards": shards[topology(entry, pinning)],
+        "shards": agent.shards[topology(entry, pinning)],
         "memory_mib": memory_mib,
         "heap_mib": heap_mib(memory_mib),
         "storage_gib": count * each // 2**30,
         "nvme_count": count,
         "nvme_size_gb": round(each / 10**9),
-        **io_figures(entry, io),
+        **io_figures(agent.io[name], count),
         # What Google publishes is the most that a machine may send, not what it always gets.
         "network_baseline_gbps": entry.get("network_baseline_gbps"),
         "network_peak_gbps": entry.get("network_peak_gbps", entry.get("network_egress_gbps")),
@@ -172,25 +149,41 @@ def _machine_type(
     }
 
 
-def read_sources() -> tuple[Document, Document, Document, Document]:
-    """instances.json, io-params.json, cpu-pinning-cases.json and regions.json."""
-    names = ("instances.json", "io-params.json", "cpu-pinning-cases.json")
-    instances, io, pinning = (json.loads((_SOURCES / name).read_text()) for name in names)
-    return instances, io, pinning, json.loads(_REGIONS.read_text())
+def read_sources() -> tuple[Document, Document, Document]:
+    """instances.json, cpu-pinning-cases.json and regions.json."""
+    instances, pinning = (
+        json.loads((_SOURCES / name).read_text()) for name in ("instances.json", "cpu-pinning-cases.json")
+    )
+    return instances, pinning, json.loads(_REGIONS.read_text())
 
 
-def shards_by_topology(topologies: set[str]) -> dict[str, int]:
-    """What the agent's own rule leaves for shards. Raises CalledProcessError when it cannot be built or refuses."""
+def ask_agent(instances: Document, pinning: Document) -> AgentSays:
+    """The answers for all machine types. Raises CalledProcessError when the agent cannot be built or refuses."""
+    entries = instances["instances"]
     with tempfile.TemporaryDirectory() as folder:
         agent = Path(folder) / "agent"
         subprocess.run(["go", "build", "-o", str(agent), "./cmd/agent"], cwd=_AGENT, check=True)
-        return {each: _shards(agent, each) for each in sorted(topologies)}
+        return AgentSays(
+            shards={shape: _shards(agent, shape) for shape in sorted({topology(each, pinning) for each in entries})},
+            io={each["type"]: _io(agent, each) for each in entries},
+        )
 
 
 def _shards(agent: Path, shape: str) -> int:
     command = [str(agent), "pin", "--topology", shape, "--siblings", "split"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return int(json.loads(answer)["n_shards"])
+
+
+def _io(agent: Path, entry: Document) -> Document:
+    command = [str(agent), "io-figures", "--presets", str(_SOURCES / "io-params.json")]
+    command += ["--provider", entry["provider"], "--type", entry["type"], "--disks", str(entry["local_nvme_count"])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer: Document = json.loads(done.stdout or "{}")
+    if answer.get("error", {}).get("code") == "io-unknown":
+        return {}
+    done.check_returncode()
+    return answer
 
 
 def text_of(document: Document) -> str:
@@ -212,9 +205,8 @@ def text_of(document: Document) -> str:
 
 def main() -> int:
     """Writes both files."""
-    instances, io, pinning, regions = read_sources()
-    shards = shards_by_topology({topology(entry, pinning) for entry in instances["instances"]})
-    for provider, document in providers(instances, io, pinning, regions, shards).items():
+    instances, pinning, regions = read_sources()
+    for provider, document in providers(instances, pinning, regions, ask_agent(instances, pinning)).items():
         (_CATALOGUE / f"{provider}.json").write_text(text_of(document))
     return 0
 

@@ -82,38 +82,63 @@ var sameDisks = map[string]string{"i3.metal": "i3.16xlarge"}
 // laddered are the families whose local SSDs are counted when the machine is made.
 var laddered = []string{"n1-", "n2-", "n2d-", "c2-"}
 
+// Where figures are from.
+const (
+	FromPreset = "preset"
+	FromLadder = "gcp_ladder"
+)
+
+// Known is what is known of the array of a machine type.
+type Known struct {
+	Figures
+	// Source is FromPreset, or FromLadder for local SSDs that are counted when the machine is made.
+	Source string `json:"source"`
+	// PerDiskAs is the type whose figures per disk were taken, because its own cannot be right.
+	PerDiskAs string `json:"per_disk_as,omitempty"`
+	// Capped are the figures that were measured higher than what the vendor publishes, and are what it publishes.
+	Capped []string `json:"capped,omitempty"`
+}
+
 // Lookup is what the array of a machine type does that has this many local disks, never more than the vendor publishes.
 // ErrUnknown when the type is not known with that many.
 func (p Presets) Lookup(provider, machineType string, disks int) (Figures, error) {
-	found, err := p.find(provider, machineType, disks)
-	if err != nil {
-		return Figures{}, err
-	}
-	reads, writes := p.CeilingOf(machineType)
-	if reads > 0 {
-		found.ReadIOPS = min(found.ReadIOPS, reads)
-	}
-	if writes > 0 {
-		found.WriteIOPS = min(found.WriteIOPS, writes)
-	}
-	return found, nil
+	known, err := p.Explain(provider, machineType, disks)
+	return known.Figures, err
 }
 
-func (p Presets) find(provider, machineType string, disks int) (Figures, error) {
-	if known := p.preset(provider, machineType); known != nil && known.Disks == disks {
-		if other := p.preset(provider, replacements[machineType]); other != nil && other.PerDisk != nil {
-			return other.PerDisk.times(int64(disks)), nil
+// Explain is as Lookup, and tells where the figures are from.
+func (p Presets) Explain(provider, machineType string, disks int) (Known, error) {
+	known, err := p.find(provider, machineType, disks)
+	if err != nil {
+		return Known{}, err
+	}
+	reads, writes := p.CeilingOf(machineType)
+	if reads > 0 && known.ReadIOPS > reads {
+		known.ReadIOPS, known.Capped = reads, append(known.Capped, "read_iops")
+	}
+	if writes > 0 && known.WriteIOPS > writes {
+		known.WriteIOPS, known.Capped = writes, append(known.Capped, "write_iops")
+	}
+	return known, nil
+}
+
+func (p Presets) find(provider, machineType string, disks int) (Known, error) {
+	if own := p.preset(provider, machineType); own != nil && own.Disks == disks {
+		name := replacements[machineType]
+		if other := p.preset(provider, name); other != nil && other.PerDisk != nil {
+			return Known{Figures: other.PerDisk.times(int64(disks)), Source: FromPreset, PerDiskAs: name}, nil
 		}
-		return known.Total, nil
+		return Known{Figures: own.Total, Source: FromPreset}, nil
 	}
 	if provider == "gcp" {
 		for _, family := range laddered {
 			if strings.HasPrefix(machineType, family) {
-				return p.onLadder(machineType, disks)
+				figures, err := p.onLadder(machineType, disks)
+				return Known{Figures: figures, Source: FromLadder}, err
 			}
 		}
 	}
-	return Figures{}, fmt.Errorf("%w for %s %s with %d disks", ErrUnknown, provider, machineType, disks)
+	return Known{}, fmt.Errorf("%w for %s %s with %d disks", ErrUnknown, provider, machineType, disks)
 }
 
 func (p Presets) preset(provider, machineType string) *preset {

@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import pytest
 from infra.catalogue import clouds
 
 DATA = Path(clouds.__file__).resolve().parents[2] / "backend" / "catalog" / "data"
-INSTANCES, IO, PINNING, REGIONS = clouds.read_sources()
+INSTANCES, PINNING, REGIONS = clouds.read_sources()
+IO = json.loads((Path(clouds.__file__).resolve().parents[2] / "images/machine/data/io-params.json").read_text())
 COMMITTED = {name: (DATA / f"{name}.json").read_text() for name in clouds.NAMES}
 TYPES: dict[str, dict[str, Any]] = {
     machine_type["name"]: machine_type
@@ -16,17 +18,31 @@ TYPES: dict[str, dict[str, Any]] = {
     for machine_type in json.loads(text)["providers"][0]["machine_types"]
 }
 
+FIGURES = ("read_iops", "read_bandwidth", "write_iops", "write_bandwidth")
+
 
 def shape(machine_type: dict[str, Any]) -> str:
     nodes = machine_type["numa_nodes"]
     return f"{nodes}x{machine_type['cores'] // nodes}x{machine_type['threads_per_core']}"
 
 
+def told_of_disks(machine_type: dict[str, Any]) -> dict[str, Any]:
+    """What the agent answered when the file was made."""
+    if "io_source" not in machine_type:
+        return {}
+    figures = {name: machine_type[f"io_{name}"] for name in FIGURES}
+    note = machine_type["io_note"]
+    capped = [f"{word}_iops" for word in ("read", "write") if "publishes" in note and f"{word}s" in note]
+    other = re.match(r"Per disk as ([a-z0-9.]+):", note)
+    return figures | {"source": machine_type["io_source"], "capped": capped, "per_disk_as": other and other[1]}
+
+
 @pytest.mark.parametrize("provider", clouds.NAMES)
 def test_the_committed_file_is_what_the_sources_say(provider: str) -> None:
     # Asking the agent takes a build: `make lint` does that. Here the committed answers stand in.
     shards = {shape(machine_type): machine_type["shards"] for machine_type in TYPES.values()}
-    made = clouds.providers(INSTANCES, IO, PINNING, REGIONS, shards)
+    io = {name: told_of_disks(machine_type) for name, machine_type in TYPES.items()}
+    made = clouds.providers(INSTANCES, PINNING, REGIONS, clouds.AgentSays(shards, io))
     assert clouds.text_of(made[provider]) == COMMITTED[provider]
 
 

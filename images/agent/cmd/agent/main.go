@@ -44,6 +44,7 @@ Commands:
   report    print the tuning checklist
   measure-io  measure what the disks do, with fio; the engine must be stopped
   pin       print which CPUs take interrupts and which run the engine, for this machine or for --topology
+  io-figures  print what the local disks of a machine type do, and where that is from
   schema    print the JSON Schema of everything the API takes and answers
   version   print the version
 
@@ -102,6 +103,8 @@ func command(ctx context.Context, arguments []string, out, problems io.Writer) e
 		return machineCommand(ctx, arguments[0], arguments[1:], out, problems)
 	case "pin":
 		return pin(arguments[1:], out, problems)
+	case "io-figures":
+		return ioFigures(arguments[1:], out, problems)
 	case "schema":
 		return encode(out, apiSchema())
 	case "version":

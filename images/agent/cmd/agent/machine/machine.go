@@ -23,7 +23,7 @@ import (
 
 // Where machine images hold what the agent reads.
 const (
-	defaultPresets = "/opt/ringmaster/data/io-params.json"
+	DefaultPresets = "/opt/ringmaster/data/io-params.json"
 	imageFile      = "/etc/ringmaster/image.json"
 )
 
@@ -50,7 +50,7 @@ type Machine struct {
 // New is the machine that the agent runs on.
 func New(stateDir string, data agent.UserData, version string, engine func(context.Context) agent.EngineStatus) *Machine {
 	return &Machine{
-		Root: "/", StateDir: stateDir, Presets: defaultPresets, Runner: disks.Programs{}, Data: data, Engine: engine, Version: version,
+		Root: "/", StateDir: stateDir, Presets: DefaultPresets, Runner: disks.Programs{}, Data: data, Engine: engine, Version: version,
 	}
 }
 
