@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
+from e2e.bench import launch_ours
+from e2e.bench.launch_ours import TAGS, VERSION, Place
+
 _REGION = "us-east-1"
 _ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
-_VERSION = "5.0.5"
 _TYPE = "i3.large"
-_TAGS = {"ringmaster-cluster": "clu_1"}
+_PLACE = Place(_REGION, _ZONES, _TYPE, memory_mib=15616)
 
 
 @contextmanager
@@ -36,7 +38,7 @@ def _serve(orders: Connection) -> None:
     from provisioner.providers.aws_emulator.region import Pace
 
     with Emulator(pace=Pace(forget_seconds=0.1)) as cloud:
-        orders.send((cloud.url, cloud.add_image("cassandra", _VERSION)))
+        orders.send((cloud.url, cloud.add_image("cassandra", VERSION)))
         while orders.recv() == "calls":
             orders.send(len(cloud.calls))
 
@@ -65,10 +67,10 @@ class Aws:
         provider = AwsProvider(self._settings)
         provider.list_networks(region=_REGION)  # connects, as a worker long has
         before, began = self._calls(), time.perf_counter()
-        _make_ours(provider, cluster, machines)
+        launch_ours.make(provider, _PLACE, cluster, machines)
         seconds = time.perf_counter() - began
         calls = self._calls() - before
-        _delete_ours(provider, cluster)
+        launch_ours.delete(provider, _PLACE, cluster)
         return calls, seconds
 
     def bare(self, machines: int) -> tuple[int, float]:
@@ -85,42 +87,6 @@ class Aws:
         return int(self.orders.recv())
 
 
-def _make_ours(provider: Any, cluster: str, machines: int) -> None:
-    """As operations do it."""
-    from provisioner.providers.base import MachineSpec, MachineState, NetworkSpec
-
-    image = provider.find_image(region=_REGION, engine="cassandra", version=_VERSION).id
-    provider.ensure_network(NetworkSpec(name=cluster, region=_REGION, zones=_ZONES, tags=_TAGS))
-    for number in range(machines):
-        name = f"{cluster}-nod-{number}"
-        if provider.find_machine(region=_REGION, name=name) is None:
-            provider.ensure_machine(
-                MachineSpec(
-                    name=name,
-                    network=cluster,
-                    region=_REGION,
-                    zone=_ZONES[number % len(_ZONES)],
-                    machine_type=_TYPE,
-                    memory_mib=15616,
-                    image=image,
-                    user_data=f'{{"node_id": "{name}"}}',
-                    tags=_TAGS | {"ringmaster-node": name},
-                )
-            )
-    listed = provider.list_machines(region=_REGION)
-    running = [one for one in listed if one.state is MachineState.RUNNING and one.name.startswith(cluster)]
-    if len(running) != machines:
-        raise RuntimeError(f"{len(running)} of {machines} machines run")
-
-
-def _delete_ours(provider: Any, cluster: str) -> None:
-    for one in provider.list_machines(region=_REGION):
-        while not provider.delete_machine(region=_REGION, name=one.name):
-            pass
-    while not provider.delete_network(region=_REGION, name=cluster):
-        pass
-
-
 def _plain_client(url: str) -> Any:
     import boto3
 
@@ -131,9 +97,9 @@ def _make_bare(ec2: Any, name: str, machines: int) -> dict[str, Any]:
     """The same things with as few calls as there are things. Nothing is looked for, nothing can be repeated."""
 
     def tags(kind: str, **more: str) -> list[dict[str, Any]]:
-        return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in {**_TAGS, **more}.items()]}]
+        return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in {**TAGS, **more}.items()]}]
 
-    found = ec2.describe_images(Filters=[{"Name": "tag:ringmaster:engine-version", "Values": [_VERSION]}])
+    found = ec2.describe_images(Filters=[{"Name": "tag:ringmaster:engine-version", "Values": [VERSION]}])
     image = found["Images"][0]["ImageId"]
     vpc = ec2.create_vpc(CidrBlock="10.200.0.0/16", TagSpecifications=tags("vpc"))["Vpc"]["VpcId"]
     group = ec2.create_security_group(

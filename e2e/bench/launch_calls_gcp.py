@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from e2e.bench import launch_ours
+from e2e.bench.launch_ours import TAGS, VERSION, Place
+
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _PROJECT = "test-project"
 _REGION = "us-central1"
 _ZONES = ("us-central1-a", "us-central1-b", "us-central1-c")
-_VERSION = "5.0.5"
 _TYPE = "n2-highmem-8"
-_TAGS = {"ringmaster-cluster": "clu_1"}
+_PLACE = Place(_REGION, _ZONES, _TYPE, memory_mib=65536)
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def gcp() -> Iterator["Gcp"]:
             if server.stdout is None:
                 raise RuntimeError("the emulator has no output")
             cloud = Gcp(server.stdout.readline().strip())
-            cloud.control("images", {"engine": "cassandra", "version": _VERSION})
+            cloud.control("images", {"engine": "cassandra", "version": VERSION})
             yield cloud
         finally:
             server.kill()
@@ -58,10 +60,10 @@ class Gcp:
         provider = GcpProvider(self._settings)
         provider.list_networks(region=_REGION)  # connects, as a worker long has
         before, began = self._calls(), time.perf_counter()
-        _make_ours(provider, cluster, machines)
+        launch_ours.make(provider, _PLACE, cluster, machines)
         seconds = time.perf_counter() - began
         calls = self._calls() - before
-        self._delete(provider, cluster)
+        launch_ours.delete(provider, _PLACE, cluster)
         return calls, seconds
 
     def bare(self, machines: int) -> tuple[int, float]:
@@ -72,7 +74,7 @@ class Gcp:
         self._script.make(name, machines)
         seconds = time.perf_counter() - began
         calls = self._calls() - before
-        self._delete(GcpProvider(self._settings), name)
+        launch_ours.delete(GcpProvider(self._settings), _PLACE, name)
         return calls, seconds
 
     def control(self, what: str, body: dict[str, str]) -> None:
@@ -81,41 +83,6 @@ class Gcp:
     def _calls(self) -> int:
         with urllib.request.urlopen(f"{self.url}/emulator/world") as answer:
             return len(json.load(answer)["calls"])
-
-    def _delete(self, provider: Any, cluster: str) -> None:
-        for one in provider.list_machines(region=_REGION):
-            while not provider.delete_machine(region=_REGION, name=one.name):
-                pass
-        while not provider.delete_network(region=_REGION, name=cluster):
-            pass
-
-
-def _make_ours(provider: Any, cluster: str, machines: int) -> None:
-    """As operations do it."""
-    from provisioner.providers.base import MachineSpec, MachineState, NetworkSpec
-
-    image = provider.find_image(region=_REGION, engine="cassandra", version=_VERSION).id
-    provider.ensure_network(NetworkSpec(name=cluster, region=_REGION, zones=_ZONES, tags=_TAGS))
-    for number in range(machines):
-        name = f"{cluster}-nod-{number}"
-        if provider.find_machine(region=_REGION, name=name) is None:
-            provider.ensure_machine(
-                MachineSpec(
-                    name=name,
-                    network=cluster,
-                    region=_REGION,
-                    zone=_ZONES[number % len(_ZONES)],
-                    machine_type=_TYPE,
-                    memory_mib=65536,
-                    image=image,
-                    user_data=f'{{"node_id": "{name}"}}',
-                    tags=_TAGS | {"ringmaster-node": name},
-                )
-            )
-    listed = provider.list_machines(region=_REGION)
-    running = [one for one in listed if one.state is MachineState.RUNNING and one.name.startswith(cluster)]
-    if len(running) != machines:
-        raise RuntimeError(f"{len(running)} of {machines} machines run")
 
 
 class _Script:
@@ -142,7 +109,7 @@ class _Script:
     def make(self, name: str, machines: int) -> None:
         (image,) = self._images.list(project=_PROJECT)
         # Described as ours, so that the provider can take it down.
-        description = {"installation": "ringmaster", "region": _REGION, "zones": _ZONES, "tags": _TAGS}
+        description = {"installation": "ringmaster", "region": _REGION, "zones": _ZONES, "tags": TAGS}
         network = {"name": name, "auto_create_subnetworks": False, "description": json.dumps(description)}
         link = f"https://www.googleapis.com/compute/v1/projects/{_PROJECT}/global/networks/{name}"
         self._globally(self._networks.insert_unary(project=_PROJECT, network_resource=network))
@@ -165,7 +132,7 @@ class _Script:
         instance = {
             "name": name,
             "machine_type": f"zones/{zone}/machineTypes/{_TYPE}",
-            "labels": {**_TAGS, "ringmaster-installation": "ringmaster"},
+            "labels": {**TAGS, "ringmaster-installation": "ringmaster"},
             "tags": {"items": [network]},
             "metadata": {"items": [{"key": "user-data", "value": f'{{"node_id": "{name}"}}'}]},
             "disks": [{"boot": True, "auto_delete": True, "initialize_params": {"source_image": image}}, *[local] * 4],
