@@ -21,14 +21,11 @@ func ioFigures(arguments []string, out, problems io.Writer) error {
 	machineType := flags.String("type", "", "machine type, for example i3.8xlarge (required)")
 	disks := flags.Int("disks", 1, "how many local disks it has")
 	presets := flags.String("presets", machine.DefaultPresets, "JSON file with what the disks of machine types do")
-	if err := flags.Parse(arguments); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", err, errUsage)
+	if err := parseFlags(flags, arguments); err != nil {
+		return err
 	}
-	if flags.NArg() > 0 || *machineType == "" {
-		return fmt.Errorf("--type is required, and there are no arguments: %w", errUsage)
+	if *machineType == "" {
+		return fmt.Errorf("--type is required: %w", errUsage)
 	}
 	known, err := lookUpFigures(*presets, *provider, *machineType, *disks)
 	var coded *agent.Error

@@ -40,14 +40,8 @@ func machineCommand(ctx context.Context, name string, arguments []string, out, p
 		flags.Float64Var(&measuring.LimitSeconds, "limit", 60, "seconds after which a measurement is taken as it is")
 		flags.IntVar(&measuring.FileMiB, "file-mib", 8192, "size of the file that is measured on")
 	}
-	if err := flags.Parse(arguments); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", err, errUsage)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is too much: %w", flags.Arg(0), errUsage)
+	if err := parseFlags(flags, arguments); err != nil {
+		return err
 	}
 	var err error
 	if m.StateDir, err = filepath.Abs(m.StateDir); err != nil {

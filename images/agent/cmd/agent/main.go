@@ -131,14 +131,11 @@ func parse(name string, arguments []string, problems io.Writer) (options, error)
 	flags.StringVar(&chosen.stateDir, "state-dir", "", "folder for everything the agent and the engine keep (required)")
 	flags.StringVar(&userData, "user-data", "", "JSON file with what this machine was told when it was made (required)")
 	flags.StringVar(&listen, "listen", "", "host:port of the API instead of the one in the user data")
-	if err := flags.Parse(arguments); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return options{}, err
-		}
-		return options{}, fmt.Errorf("%w: %w", err, errUsage)
+	if err := parseFlags(flags, arguments); err != nil {
+		return options{}, err
 	}
-	if chosen.stateDir == "" || userData == "" || flags.NArg() > 0 {
-		return options{}, fmt.Errorf("--state-dir and --user-data are required, and nothing else: %w", errUsage)
+	if chosen.stateDir == "" || userData == "" {
+		return options{}, fmt.Errorf("--state-dir and --user-data are required: %w", errUsage)
 	}
 	absolute, err := filepath.Abs(chosen.stateDir)
 	if err != nil {
@@ -163,6 +160,20 @@ func parse(name string, arguments []string, problems io.Writer) (options, error)
 		}
 	}
 	return chosen, nil
+}
+
+// parseFlags reads the options of a command that takes nothing else. Errors: flag.ErrHelp, errUsage.
+func parseFlags(flags *flag.FlagSet, arguments []string) error {
+	if err := flags.Parse(arguments); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", err, errUsage)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is too much: %w", flags.Arg(0), errUsage)
+	}
+	return nil
 }
 
 // parts are what run joins and status looks at.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 
 	"ringmaster/agent/pinning"
@@ -32,14 +31,8 @@ func pin(arguments []string, out, problems io.Writer) error {
 	allowed := flags.String("allowed", "", "CPUs to choose from, for example 0-7,16-23; left out: all")
 	mode := flags.String("mode", string(pinning.Auto), "auto, or sq to set one hardware thread aside")
 	root := flags.String("root", "/", "where this machine's sysfs is looked for")
-	if err := flags.Parse(arguments); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", err, errUsage)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is too much: %w", flags.Arg(0), errUsage)
+	if err := parseFlags(flags, arguments); err != nil {
+		return err
 	}
 	choice, err := choosePins(*shape, *siblings, *allowed, *root, pinning.Options{Ratio: *ratio, Mode: pinning.Mode(*mode)})
 	if err != nil {
