@@ -1,0 +1,401 @@
+"""One call to a fake agent: the jobs of its node and what they do to the ring."""
+
+import hashlib
+import sqlite3
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from provisioner.agent import fake_access, fake_certificates, fake_ring
+from provisioner.agent.base import AgentRefused, Job, Peer, RingStatus
+from provisioner.agent.fake_membership import Membership
+from provisioner.agent.fake_nodes import Node, Ring, find, load_ring, store
+from provisioner.agent.fake_ring import SIMPLE, Member
+
+
+@dataclass(kw_only=True)
+class FakeCall:
+    """One node during one call."""
+
+    database: sqlite3.Connection
+    node: Node
+    powered: Callable[[str], bool]
+    looks: dict[str, int]
+    fail_job: bool
+    streams_nothing: bool
+
+    def effect(self, effect: str) -> None:
+        self.database.execute("INSERT INTO history (node_id, effect) VALUES (?, ?)", (self.node.node_id, effect))
+
+    def look(self, name: str) -> Job:
+        """The job as it is now. Each look brings it nearer to its end; at the end it does its work."""
+        stored = self.node.jobs.get(name)
+        if stored is None:
+            raise AgentRefused("job-not-found", f"there is no job {name}")
+        if stored["state"] == "running":
+            stored["looks"] += 1
+            stored["empty"] = stored.get("empty", False) or self.streams_nothing
+            needed = self.looks.get(stored["kind"], 0)
+            began = stored["looks"] > 1 or self._begin(stored)
+            if began and stored["looks"] > needed:
+                self._finish(stored)
+            elif began:
+                stored["progress"] = stored["looks"] / (needed + 1)
+                stored["message"] = f"look {stored['looks']} of {needed + 1}"
+        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters", "empty")}
+        return Job(name=name, **shown)
+
+    def interrupt(self, name: str) -> None:
+        job = self.node.jobs.pop(name, None)
+        if job is not None and job["kind"] == "start" and job["state"] == "running":
+            self.membership().gives_up_joining()
+
+    def _begin(self, job: dict[str, Any]) -> bool:
+        """The first look shows the others what a job that takes a while is about. False when it failed at once."""
+        try:
+            if job["kind"] == "start" and self.node.config is not None:
+                self.membership().begins_to_start()
+            elif job["kind"] == "decommission":
+                self._ring_up()
+                self.membership().begins_to_leave()
+        except AgentRefused as error:
+            job.update(state="failed", error_code=error.code, error_message=error.message)
+            return False
+        return True
+
+    def _finish(self, job: dict[str, Any]) -> None:
+        try:
+            if self.fail_job:
+                raise AgentRefused("injected", f"{job['kind']} failed")
+            self.streams_nothing = job["empty"]
+            job["result"] = self._work(job["kind"], job["parameters"])
+        except AgentRefused as error:
+            job.update(state="failed", error_code=error.code, error_message=error.message)
+            if job["kind"] == "start":
+                self.membership().gives_up_joining()
+        else:
+            job.update(state="succeeded", progress=1.0)
+            self.effect(job["kind"])
+
+    def _work(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        match kind:
+            case "install":
+                self.node.installed = str(parameters["version"])
+                self.node.versions = sorted({*self.node.versions, self.node.installed})
+                return {"version": self.node.installed}
+            case "start":
+                return self._start()
+            case "stop":
+                self.node.engine_running = self.node.drained = False
+                self.membership().gives_up_joining()
+                return {}
+            case "drain":
+                self._ring_up()
+                self.node.drained = True
+                return {}
+            case "inspect":
+                return self._inspected()
+            case "settings":
+                self._ring_up()
+                return {"settings": self.node.settings}
+            case "apply-settings":
+                return self._apply_settings()
+            case "upgrade-sstables":
+                self._ring_up()
+                return {}
+            case "reload-tls":
+                self._ring_up()
+                self.node.engine_certificate_served = self.node.engine_certificate
+                return {"serial": fake_certificates.serial_of(self.node.engine_certificate)}
+            case "keyspaces":
+                return self._keyspaces()
+            case "replicate":
+                return self._replicate(parameters)
+            case "stream-limit":
+                self._ring_up()
+                self.node.stream_limit = parameters["mib_per_second"]
+                return {}
+            case "decommission" | "remove-node" | "cleanup" | "rebuild":
+                return self._change_ring(kind, parameters)
+            case "plant-canary" | "read-canary" | "describe-data":
+                return self._tell_of_data(kind)
+            case _ if kind in fake_access.JOBS:
+                ring = self._ring_up()
+                result = fake_access.work(ring.access, ring.control_username, kind, parameters)
+                store(self.database, self._ring_id(), ring)
+                return result
+            case "secure":
+                return self._secure(parameters)
+            case "rotate-password":
+                return self._rotate(parameters)
+            case "prove":
+                return self._prove(parameters)
+            case "describe-ring":
+                return asdict(self._described())
+            case _:
+                raise AgentRefused("unknown-kind", f"there is no job of kind {kind}")
+
+    def _start(self) -> dict[str, Any]:
+        if self.node.config is None:
+            raise AgentRefused("not-configured", "there is no configuration yet")
+        if not self.node.installed:
+            raise AgentRefused("not-installed", "the engine is not installed")
+        if self.node.data_lost:
+            raise AgentRefused("local-data-lost", "the disks are blank, and this node was a member of its ring")
+        version = str(self.node.config.get("version", self.node.installed))
+        if version not in self.node.versions:
+            raise AgentRefused("engine-not-found", f"version {version} is not installed")
+        if self.node.engine_running:
+            return {}
+        result = self.membership().starts()
+        self.node.engine_running, self.node.drained = True, False
+        self.node.running_version = version
+        self.node.settings = {name: _written(value) for name, value in self.node.config.get("settings", {}).items()}
+        self.node.engine_certificate_served = self.node.engine_certificate
+        self.node.last_error = ""
+        self.node.running_revision = str(self.node.config.get("revision", ""))
+        return result
+
+    def membership(self) -> Membership:
+        return Membership(
+            database=self.database,
+            cluster_name=self._cluster_name(),
+            node_id=self.node.node_id,
+            agent_address=self.node.agent_address,
+            config=self.node.config or {},
+            replication=load_ring(self.database, self._cluster_name()).keyspaces,
+            is_up=self._serves,
+            has_power=self.powered,
+            streams_nothing=self.streams_nothing,
+        )
+
+    def _change_ring(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        self._ring_up()
+        match kind:
+            case "decommission":
+                return self.membership().leaves()
+            case "remove-node":
+                return self.membership().remove_node(str(parameters["host_id"]))
+            case "cleanup":
+                return self.membership().clean_up()
+            case _:
+                return self.membership().rebuild(str(parameters["datacenter"]))
+
+    def _tell_of_data(self, kind: str) -> dict[str, Any]:
+        self._ring_up()
+        match kind:
+            case "plant-canary":
+                return self.membership().plant_canary()
+            case "read-canary":
+                return self.membership().read_canary()
+            case _:
+                return self.membership().describe_data()
+
+    def _serves(self, member: Member) -> bool:
+        document = find(self.database, f"node {member.node_id}")
+        if document is None or document["agent_address"] != member.agent_address:
+            return False
+        return self._up(Node(**document))
+
+    def _inspected(self) -> dict[str, Any]:
+        described, figures = self._described(), self.node.figures
+        membership = self.membership()
+        seen = membership.seen().values()
+        client = ("reads", "writes", "timeouts", "unavailables", "failures", "read_p99_ms", "write_p99_ms")
+        return {
+            "mode": self.mode(),
+            "unreachable": [peer.address for peer in described.peers if not peer.up],
+            "joining": [m.address for m in seen if m.state == "JOINING"],
+            "leaving": [m.address for m in seen if m.state == "LEAVING"],
+            "moving": membership.ring.moving,
+            "repairs_running": figures.get("repairs_running", 0),
+            "pending_compactions": figures.get("pending_compactions", 0),
+            "client": {name: figures.get(name, 0) for name in client},
+        }
+
+    def _apply_settings(self) -> dict[str, Any]:
+        self._ring_up()
+        config = self.node.config or {}
+        wanted = {name: _written(value) for name, value in config.get("settings", {}).items()}
+        changed = sorted(
+            name for name in {*wanted, *self.node.settings} if wanted.get(name) != self.node.settings.get(name)
+        )
+        applied = [name for name in changed if name not in _NEED_RESTART]
+        for name in applied:
+            self.node.settings.pop(name, None)
+            if name in wanted:
+                self.node.settings[name] = wanted[name]
+        if applied == changed:
+            self.node.running_revision = str(config.get("revision", ""))
+        return {"applied": applied, "needs_restart": [name for name in changed if name in _NEED_RESTART]}
+
+    def _keyspaces(self) -> dict[str, Any]:
+        return {
+            "keyspaces": [
+                {
+                    "name": name,
+                    "replication": replication,
+                    "class": "SimpleStrategy" if SIMPLE in replication else "NetworkTopologyStrategy",
+                    "system": name.startswith("system") or name == "ringmaster",
+                }
+                for name, replication in sorted(self._ring_up().keyspaces.items())
+            ]
+        }
+
+    def _replicate(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        for keyspace in parameters["keyspaces"]:
+            if keyspace["name"] not in ring.keyspaces:
+                raise AgentRefused("unknown-keyspace", f"there is no keyspace {keyspace['name']}")
+            ring.keyspaces[keyspace["name"]] = {dc: n for dc, n in keyspace["replication"].items() if n}
+        store(self.database, self._ring_id(), ring)
+        return {}
+
+    def mode(self) -> str:
+        if not self.node.engine_running:
+            return ""
+        return "DRAINED" if self.node.drained else self.membership().mode()
+
+    def own_certificate(self) -> str:
+        """The engine's, as a machine gets it at its first contact."""
+        if not self.node.engine_certificate:
+            self.node.engine_key = fake_certificates.new_key()
+            self.node.engine_certificate = fake_certificates.new_certificate(
+                self.node.engine_key, self.node.node_id, days=397
+            )
+            self.node.engine_certificate_served = self.node.engine_certificate
+            self._date_certificate()
+        return self.node.engine_certificate
+
+    def ask_for_certificate(self) -> str:
+        if not self.node.engine_next_key:
+            self.node.engine_next_key = fake_certificates.new_key()
+        return fake_certificates.new_request(self.node.engine_next_key, self.node.node_id)
+
+    def take_certificate(self, certificate_pem: str) -> None:
+        if certificate_pem == self.node.engine_certificate:
+            return
+        if not self.node.engine_next_key:
+            raise AgentRefused("no-renewal", "no signing request was made")
+        if not fake_certificates.fits(certificate_pem, self.node.engine_next_key):
+            raise AgentRefused("certificate-refused", "the certificate is not for the key kept aside")
+        self.own_certificate()
+        self.node.engine_key, self.node.engine_next_key = self.node.engine_next_key, ""
+        self.node.engine_certificate = certificate_pem
+        self._date_certificate()
+        self.effect("engine certificate")
+
+    def _date_certificate(self) -> None:
+        self.node.engine_certificate_expires_at = fake_certificates.not_after(self.node.engine_certificate)
+
+    def _secure(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        ring.access = fake_access.Access(
+            passwords={
+                parameters["admin_username"]: parameters["admin_password_hash"],
+                parameters["control_username"]: _digest(parameters["control_password"]),
+            },
+            superusers=[parameters["admin_username"], parameters["control_username"]],
+        )
+        if "datacenter" in parameters:
+            ring.keyspaces = {
+                "ringmaster": {parameters["datacenter"]: parameters["replication"]},
+                "system_auth": {parameters["datacenter"]: parameters["system_auth_replication"]},
+            }
+        ring.control_username = parameters["control_username"]
+        store(self.database, self._ring_id(), ring)
+        return {}
+
+    def _rotate(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        self._check_password(ring, parameters)
+        if parameters["username"] not in ring.access.passwords:
+            raise AgentRefused("unknown-role", f"there is no role {parameters['username']}")
+        ring.access.passwords[parameters["username"]] = parameters["password_hash"]
+        store(self.database, self._ring_id(), ring)
+        return {}
+
+    def _prove(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        self._check_password(ring, parameters)
+        membership = self.membership()
+        owners = membership.ring.owners()
+        if membership.host_id not in owners:
+            raise AgentRefused("ring-incomplete", "it is not a member itself")
+        up = {m.address for h, m in owners.items() if h == membership.host_id or self._serves(m)}
+        if missing := sorted(set(parameters["members"]) - up):
+            raise AgentRefused("ring-incomplete", f"{', '.join(missing)} is not seen")
+        return asdict(self._described())
+
+    def _check_password(self, ring: Ring, parameters: dict[str, Any]) -> None:
+        if ring.access.passwords.get(parameters["control_username"]) != _digest(parameters["control_password"]):
+            raise AgentRefused("bad-credentials", "the control role's password is wrong")
+
+    def _ring_up(self) -> Ring:
+        if not self.node.engine_running or self.node.drained:
+            raise AgentRefused("engine-not-running", "the engine does not run")
+        return load_ring(self.database, self._cluster_name())
+
+    def described_or_none(self) -> RingStatus | None:
+        """What status shows of the ring: nothing before the agent knows the control role."""
+        if (
+            not self.node.engine_running
+            or self.node.drained
+            or not load_ring(self.database, self._cluster_name()).control_username
+        ):
+            return None
+        return self._described()
+
+    def _described(self) -> RingStatus:
+        membership, config = self.membership(), self.node.config or {}
+        owners = membership.ring.owners()
+        peers = tuple(
+            Peer(
+                address=member.address,
+                host_id=host_id,
+                datacenter=member.datacenter,
+                rack=member.rack,
+                schema_version=self._schema(other=self._other_schema(member)),
+                up=self._serves(member),
+                tokens_digest=fake_ring.digest(member.tokens),
+                status=member.state,
+            )
+            for host_id, member in owners.items()
+            if host_id != membership.host_id
+        )
+        return RingStatus(
+            host_id=membership.host_id or "",
+            datacenter=str(config.get("datacenter", "")),
+            rack=str(config.get("rack", "")),
+            schema_version=self._schema(other=self.node.other_schema),
+            tokens=tuple(int(token) for token in config.get("initial_tokens", ())),
+            peers=peers,
+        )
+
+    def _schema(self, *, other: bool) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"schema of {self._cluster_name()}{' before' if other else ''}"))
+
+    def _other_schema(self, member: Member) -> bool:
+        return bool((find(self.database, f"node {member.node_id}") or {}).get("other_schema"))
+
+    def _up(self, member: Node) -> bool:
+        return member.engine_running and not member.drained and self.powered(member.agent_address)
+
+    def _cluster_name(self) -> str:
+        return str((self.node.config or {}).get("cluster_name", ""))
+
+    def _ring_id(self) -> str:
+        return f"ring {self._cluster_name()}"
+
+
+# Settings that a running engine does not take, as far as tests need to know.
+_NEED_RESTART = frozenset({"cdc_enabled", "concurrent_reads", "concurrent_writes", "auto_snapshot"})
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
