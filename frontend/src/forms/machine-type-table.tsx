@@ -63,6 +63,7 @@ export function MachineTypeTable({ types, value, description, errorText, capacit
       variant="borderless"
       trackBy="name"
       wrapLines
+      stickyColumns={{ first: 1 }}
       selectionType="single"
       selectedItems={types.filter(({ name }) => name === value)}
       onSelectionChange={({ detail }) => {
@@ -70,7 +71,7 @@ export function MachineTypeTable({ types, value, description, errorText, capacit
         if (chosen) onChange(chosen.name);
       }}
       items={found.slice((current - 1) * PAGE, current * PAGE)}
-      columnDefinitions={capacity ? withRoom(capacity) : COLUMNS}
+      columnDefinitions={capacity?.answered_at ? withRoom(capacity) : COLUMNS}
       sortingColumn={COLUMNS.find(({ id }) => id === sorting.key)}
       sortingDescending={sorting.isDescending}
       onSortingChange={({ detail }) => {
@@ -151,11 +152,17 @@ const COLUMNS: TableProps.ColumnDefinition<CatalogMachineType>[] = [
     minWidth: 150,
     cell: ({ name, architecture }) => <Lines first={name} second={architecture} />,
   },
-  { id: "vcpus", header: "vCPU", sortingField: "vcpus", cell: ({ vcpus }) => vcpus ?? "–" },
-  { id: "memory", header: "Memory", sortingField: "memory", cell: ({ memory_mib }) => formatMib(memory_mib) },
+  { id: "vcpus", header: "vCPU", sortingField: "vcpus", minWidth: 105, cell: ({ vcpus }) => vcpus ?? "–" },
+  {
+    id: "memory",
+    header: "Memory",
+    sortingField: "memory",
+    minWidth: 125,
+    cell: ({ memory_mib }) => formatMib(memory_mib),
+  },
   { id: "nvme", header: "Local NVMe", sortingField: "nvme", minWidth: 120, cell: formatNvme },
   // Not sortable: a header that sorts is a button, and one button cannot hold another.
-  { id: "shards", header: <ShardsHelp />, cell: ({ shards }) => shards ?? "–" },
+  { id: "shards", header: <ShardsHelp />, minWidth: 90, cell: ({ shards }) => shards ?? "–" },
   {
     id: "iops",
     header: "Read, write IOPS",
