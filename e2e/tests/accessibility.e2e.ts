@@ -62,6 +62,8 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     () => `/operations/${operation.id}`,
     (page) => expect(page.getByRole("heading", { name: "Steps" })).toBeVisible(),
   ],
+  ["cloud-accounts", () => "/cloud-accounts", (page) => expect(page.getByText("No cloud accounts yet.")).toBeVisible()],
+  ["images", () => "/images", (page) => expect(page.getByText("No images registered.")).toBeVisible()],
   [
     "members",
     () => "/members",
