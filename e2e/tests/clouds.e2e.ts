@@ -116,8 +116,8 @@ test.describe("with a cloud on offer", () => {
     await dialog.getByRole("button", { name: "Register" }).click();
 
     const row = page.getByRole("row", { name: /20261121/ });
-    await expect(row.getByText("Available")).toBeVisible();
-    await row.getByRole("button", { name: /^Make .* the default$/ }).click();
+    await expect(row.getByText("Available", { exact: true })).toBeVisible();
+    await row.getByRole("button", { name: /^Make default/ }).click();
     await expect(row.getByText("Default", { exact: true })).toBeVisible();
     await picture(page, "images");
     await expectAccessible(page);
@@ -126,11 +126,11 @@ test.describe("with a cloud on offer", () => {
     await expect(confirm).toBeDisabled();
     await page.getByRole("dialog").getByLabel("Why").fill("CVE-2026-1 in the base");
     await confirm.click();
-    await expect(row.getByText("Deprecated")).toBeVisible();
+    await expect(row.getByText("Deprecated", { exact: true })).toBeVisible();
     await expect(row.getByText("CVE-2026-1 in the base")).toBeVisible();
     await picture(page, "images-deprecated");
     await row.getByRole("button", { name: /^Restore/ }).click();
-    await expect(row.getByText("Available")).toBeVisible();
+    await expect(row.getByText("Available", { exact: true })).toBeVisible();
     await context.close();
   });
 });

@@ -3,6 +3,7 @@ import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
 import ContentLayout from "@cloudscape-design/components/content-layout";
+import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import FormField from "@cloudscape-design/components/form-field";
 import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
@@ -34,7 +35,6 @@ import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
 import { Code } from "../ui/code";
 import { Copy } from "../ui/copy";
-import { Fold } from "../ui/fold";
 import { cloudName } from "../util/clouds";
 import { saveAs } from "../util/download";
 import { count } from "../util/size";
@@ -236,7 +236,7 @@ function Setup({ account }: { account: CloudAccountDetail }) {
 }
 
 function Step({ step }: { step: SetupStep }) {
-  const code = <Code content={step.content} language={step.language} label={step.file_name ?? step.title} />;
+  const code = <Code content={step.content} language={step.language} label={step.file_name ?? step.title} wrapLines />;
   return (
     <SpaceBetween size="xs">
       <Box variant="h3">{step.title}</Box>
@@ -249,7 +249,7 @@ function Step({ step }: { step: SetupStep }) {
           >
             Download {step.file_name}
           </Button>
-          <Fold summary={`Show ${step.file_name}`}>{code}</Fold>
+          <ExpandableSection headerText={`Show ${step.file_name}`}>{code}</ExpandableSection>
         </>
       ) : (
         code

@@ -163,7 +163,7 @@ function columns(
           <RowButton
             action="make_image_default"
             allowed={image.allowed_actions}
-            ariaLabel={`Make ${image.cloud_id} the default`}
+            ariaLabel={`Make default: ${image.cloud_id}`}
             onClick={() => onDefault(image)}
           >
             Make default

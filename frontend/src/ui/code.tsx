@@ -11,11 +11,23 @@ import type { ReactNode } from "react";
 const HIGHLIGHT: Record<string, (code: string) => ReactNode> = { bash: sh, go, java, javascript, python, xml };
 
 /** Code with colours, where the language is known, and a button that copies it as it is. */
-export function Code({ content, language, label }: { content: string; language?: string; label: string }) {
+export function Code({
+  content,
+  language,
+  label,
+  wrapLines,
+}: {
+  content: string;
+  language?: string;
+  label: string;
+  /** For long lines, where nothing hangs on their shape. */
+  wrapLines?: boolean;
+}) {
   return (
     <CodeView
       ariaLabel={label}
       content={content}
+      wrapLines={wrapLines}
       highlight={language ? HIGHLIGHT[language] : undefined}
       actions={
         <CopyToClipboard

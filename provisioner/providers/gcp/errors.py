@@ -1,8 +1,9 @@
 """The one place where GCP's errors become ours: HTTP answers, errors inside finished operations, lost connections."""
 
+import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import google.auth.exceptions
 import requests
@@ -87,7 +88,9 @@ def translating() -> Iterator[None]:
     except google.auth.exceptions.TransportError as error:
         raise ProviderError(f"Google's sign-in could not be reached: {error}") from error
     except google.auth.exceptions.GoogleAuthError as error:
-        raise AccessDenied(f"Google does not accept the credentials: {error}", hint=_HINTS[AccessDenied]) from error
+        raise AccessDenied(
+            f"Google does not accept the credentials: {_said(error)}", hint=_HINTS[AccessDenied]
+        ) from error
     except requests.RequestException as error:
         raise ProviderError(f"GCP could not be reached: {error}") from error
 
@@ -98,6 +101,14 @@ def of_operation(operation: compute_v1.Operation) -> ProviderError | None:
         return None
     first = operation.error.errors[0]
     return _error(_BY_REASON.get(_plain(first.code), ProviderError), f"{first.message} ({first.code})")
+
+
+def _said(error: google.auth.exceptions.GoogleAuthError) -> str:
+    """google-auth hands on the body of the answer as it came; the sentence in it is what people can read."""
+    for part in error.args:
+        with suppress(ValueError, LookupError, TypeError):
+            return str(json.loads(part)["error"]["message"])
+    return str(error)
 
 
 def _of_answer(error: GoogleAPICallError) -> ProviderError:

@@ -114,4 +114,5 @@ def test_it_gets_into_no_project_whose_service_account_does_not_trust_it() -> No
         with pytest.raises(AccessDenied, match=f"cannot act as {SHOP}") as refused:
             provider.missing_permissions(region=REGION)
         assert "serviceAccountTokenCreator" in refused.value.hint
+        assert refused.value.message.endswith(f"Permission 'iam.serviceAccounts.getAccessToken' denied on {SHOP}.")
         assert cloud.calls == []
