@@ -118,14 +118,21 @@ function columns(
   { onDefault, onRestore, onDeprecate }: Actions,
 ): TableProps.ColumnDefinition<MachineImage>[] {
   return [
-    { id: "build", header: "Build", isRowHeader: true, cell: ({ build_id }) => build_id },
-    { id: "engine", header: "Engine", cell: ({ engine, engine_version }) => `${engine} ${engine_version}` },
+    {
+      id: "build",
+      header: "Build",
+      isRowHeader: true,
+      minWidth: 140,
+      cell: ({ build_id, engine, engine_version }) => <Lines first={build_id} second={`${engine} ${engine_version}`} />,
+    },
     {
       id: "place",
-      header: "Cloud and region",
-      cell: ({ provider, region }) => `${cloudName(provider)}, ${region ?? "all regions"}`,
+      header: "For",
+      minWidth: 130,
+      cell: ({ provider, region, architecture }) => (
+        <Lines first={cloudName(provider)} second={`${region ?? "all regions"}, ${architecture}`} />
+      ),
     },
-    { id: "architecture", header: "Architecture", cell: ({ architecture }) => architecture },
     {
       id: "state",
       header: "State",
@@ -147,12 +154,24 @@ function columns(
       },
     },
     {
-      id: "contents",
-      header: "Agent, base",
-      cell: ({ agent_version, base }) => [agent_version, base].filter(Boolean).join(", ") || "–",
+      id: "image",
+      header: "Image",
+      minWidth: 220,
+      cell: ({ cloud_id }) => (
+        <Copy value={cloud_id} label={`id of ${cloud_id}`} shown={cloud_id.split("/").at(-1) ?? cloud_id} />
+      ),
     },
-    { id: "image", header: "Image", cell: ({ cloud_id }) => <Copy value={cloud_id} label={`id of ${cloud_id}`} /> },
-    { id: "sbom", header: "SBOM", cell: ({ sbom }) => sbom || "–" },
+    {
+      id: "contents",
+      header: "Contents",
+      minWidth: 160,
+      cell: ({ agent_version, base, sbom }) => (
+        <Lines
+          first={[agent_version && `agent ${agent_version}`, base].filter(Boolean).join(", ") || "–"}
+          second={sbom && `SBOM: ${sbom}`}
+        />
+      ),
+    },
     { id: "registered", header: "Registered", cell: ({ registered_at }) => <Moment at={registered_at} now={now} /> },
     {
       id: "actions",
@@ -191,6 +210,19 @@ function columns(
       ),
     },
   ];
+}
+
+function Lines({ first, second }: { first: string; second: string }) {
+  return (
+    <>
+      <div>{first}</div>
+      {second && (
+        <Box fontSize="body-s" color="text-body-secondary">
+          {second}
+        </Box>
+      )}
+    </>
+  );
 }
 
 function DeprecateModal({ image, onDismiss }: { image: MachineImage; onDismiss: () => void }) {
