@@ -79,6 +79,7 @@ describe("withEngine", () => {
       engine: "scylla",
       engine_version: "2026.1.8",
       provider: "empty",
+      cloud_account: null,
       region: "",
       zones: [],
       machine_type: "",
