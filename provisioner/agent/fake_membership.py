@@ -6,7 +6,7 @@ and to forget a node that lives or whose machine still has power, so an operatio
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,15 +73,15 @@ class Membership:
     def begins_to_start(self) -> None:
         """The first look at a start: a node that is to join with data shows itself as joining. AgentRefused."""
         first_boot = self.config.get("first_boot", {})
-        if self.host_id is not None or not ({"join", "replace_address"} & first_boot.keys()):
+        if self.host_id is not None or not ({"join", "replace_address", "replace_host_id"} & first_boot.keys()):
             return
         self._refuse_beside_another()
-        if "join" in first_boot:
+        if self._replaces(first_boot):
+            self._replaced(first_boot)
+        else:
             expected, found = sorted(first_boot["join"]["members"]), sorted(m.address for m in self.seen().values())
             if expected != found:
                 raise AgentRefused("join-held", f"the ring is {found}, not {expected}")
-        else:
-            self._replaced(first_boot["replace_address"])
         self._enter(new_host_id(self.node_id, self.agent_address), "JOINING")
 
     def starts(self) -> dict[str, Any]:
@@ -93,8 +93,8 @@ class Membership:
         member = self.ring.members[host_id]
         if member.state != "JOINING":
             return {"first_boot": False, "bytes_streamed": 0}
-        if "replace_address" in first_boot:
-            replaced = self._replaced(first_boot["replace_address"])
+        if self._replaces(first_boot):
+            replaced = self._replaced(first_boot)
             del self.ring.members[host_id], self.ring.members[replaced]
             host_id = replaced
             self.ring.members[host_id] = member
@@ -121,13 +121,18 @@ class Membership:
         )
         self.store()
 
-    def _replaced(self, address: str) -> str:
-        host_id = self.ring.host_id_at(address)
-        if host_id is None:
-            raise AgentRefused("engine-exited", f"cannot replace {address}: it is not in the ring")
-        if self.has_power(self.ring.members[host_id].agent_address):
-            raise AgentRefused("engine-exited", f"cannot replace {address}: it is alive")
-        return host_id
+    @staticmethod
+    def _replaces(first_boot: Mapping[str, Any]) -> bool:
+        return bool({"replace_address", "replace_host_id"} & first_boot.keys())
+
+    def _replaced(self, first_boot: Mapping[str, Any]) -> str:
+        """Host id of the dead member, which an engine is told by its address or by that id."""
+        told = first_boot.get("replace_host_id") or self.ring.host_id_at(first_boot["replace_address"])
+        if told not in self.ring.members:
+            raise AgentRefused("engine-exited", f"cannot replace {told}: it is not in the ring")
+        if self.has_power(self.ring.members[told].agent_address):
+            raise AgentRefused("engine-exited", f"cannot replace {told}: it is alive")
+        return str(told)
 
     def _refuse_beside_another(self) -> None:
         busy = [m.address for m in self.seen().values() if m.state != "NORMAL" and m.node_id != self.node_id]

@@ -38,6 +38,7 @@ class ClusterWorld:
     cluster_id: str = ""
     zones: tuple[str, ...] = ZONES
     nodes_per_zone: int = 1
+    engine: str = "cassandra"
     before: list[str] = field(default_factory=list)
 
     def start(self) -> Operation:
@@ -103,7 +104,7 @@ class ClusterWorld:
     def create(self) -> Operation:
         order = ClusterOrder(
             name="demo",
-            engine="cassandra",
+            engine=self.engine,
             provider="fake",
             region="fake-1",
             zones=list(self.zones),
