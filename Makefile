@@ -6,16 +6,19 @@ LAUNCHER := $(VENV) -m infra.local
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-run up demo dev down clean distclean status logs query test lint format generate lock e2e bench
+.PHONY: help setup setup-run setup-images up demo dev down clean distclean status logs query test test-images lint format generate lock e2e bench
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install and build all that is needed to run, check and test
 	@$(PYTHON) -m infra.local setup --for development
 
 setup-run:
 	@$(PYTHON) -m infra.local setup --for run
+
+setup-images:
+	@$(PYTHON) -m infra.local setup --for images
 
 up: setup-run ## start the whole product here, order the cluster demo, say how to use it
 	@$(LAUNCHER) up
@@ -47,6 +50,9 @@ distclean: clean ## as clean, and remove what set-up installed and built
 
 test: ## run all tests; the last line adds them up. T="python agent" chooses
 	@$(VENV) -m infra.local test $(T)
+
+test-images: setup-images ## bake the machine image under QEMU and boot it with throttled disks (a quarter of an hour; root)
+	@$(VENV) -m infra.local test images
 
 lint: ## check style, types, imports, generated files and the compose file
 	@$(VENV) -m infra.local lint

@@ -2,7 +2,7 @@
 
 variable "engine" {
   type        = string
-  description = "Either cassandra or scylla."
+  description = "Either cassandra or scylla, or none for a machine without one, to try all the rest."
   default     = "cassandra"
 }
 
@@ -79,6 +79,36 @@ variable "qemu_base_checksum" {
   default = "none"
 }
 
+variable "qemu_accelerator" {
+  type        = string
+  description = "Either kvm, or none for software emulation, which takes many times as long."
+  default     = "kvm"
+}
+
+variable "qemu_seed" {
+  type        = string
+  description = "Folder with user-data and meta-data for cloud-init, which let qemu_ssh_key in; README.md makes one."
+  default     = ""
+}
+
+variable "qemu_ssh_key" {
+  type        = string
+  description = "File with the private key that Packer logs in with."
+  default     = ""
+}
+
+variable "qemu_serial" {
+  type        = string
+  description = "Where the machine's serial console goes, as QEMU's -serial takes it, for example file:console.log."
+  default     = "null"
+}
+
+variable "qemu_output" {
+  type        = string
+  description = "Folder for the image; there must be none yet."
+  default     = "output"
+}
+
 locals {
   base = "debian-12"
   name = "ringmaster-${var.engine}-${replace(var.engine_version, ".", "-")}-${replace(var.architecture, "_", "-")}-${var.build_id}"
@@ -140,20 +170,29 @@ source "googlecompute" "node" {
 }
 
 source "qemu" "node" {
-  iso_url          = var.qemu_base
-  iso_checksum     = var.qemu_base_checksum
-  disk_image       = true
-  disk_size        = "10G"
-  format           = "qcow2"
-  headless         = true
-  accelerator      = "none"
-  memory           = 2048
-  vm_name          = "${local.name}.qcow2"
-  output_directory = "output-${var.engine}"
-  ssh_username     = "debian"
-  ssh_password     = "debian"
-  ssh_timeout      = "20m"
-  shutdown_command = "sudo shutdown -P now"
+  iso_url              = var.qemu_base
+  iso_checksum         = var.qemu_base_checksum
+  disk_image           = true
+  disk_size            = "10G"
+  format               = "qcow2"
+  headless             = true
+  boot_wait            = "1s"
+  disk_cache           = "unsafe" # a bake that a power loss ends is begun again
+  accelerator          = var.qemu_accelerator
+  cpus                 = 2
+  memory               = 2048
+  vm_name              = "${local.name}.qcow2"
+  output_directory     = var.qemu_output
+  http_directory       = var.qemu_seed
+  ssh_username         = "debian"
+  ssh_private_key_file = var.qemu_ssh_key
+  ssh_timeout          = "20m"
+  shutdown_command     = "sudo shutdown -P now"
+  # cloud-init looks there for whom to let in.
+  qemuargs = [
+    ["-smbios", "type=1,serial=ds=nocloud-net;s=http://{{ .HTTPIP }}:{{ .HTTPPort }}/"],
+    ["-serial", var.qemu_serial],
+  ]
 }
 
 build {

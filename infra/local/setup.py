@@ -127,7 +127,7 @@ class Run:
 def main() -> int:
     """Returns the exit code: 0 done, 1 a step failed, 2 the machine lacks something, 130 interrupted."""
     parser = argparse.ArgumentParser(prog="setup", description="Install and build what a clone needs.")
-    parser.add_argument("--for", dest="purpose", choices=("run", "development"), default="development")
+    parser.add_argument("--for", dest="purpose", choices=("run", "development", "images"), default="development")
     purpose = parser.parse_args().purpose
     place = layout()
     if sys.version_info < _MINIMUM_PYTHON:
@@ -135,7 +135,7 @@ def main() -> int:
         return 2
     try:
         with _alone(place.cache):
-            return _set_up(place, development=purpose == "development")
+            return _set_up(place, purpose)
     except system.MissingError as missing:
         print(missing, file=sys.stderr)
         return 2
@@ -147,7 +147,7 @@ def main() -> int:
         return 130
 
 
-def _set_up(place: Layout, *, development: bool) -> int:
+def _set_up(place: Layout, purpose: str) -> int:
     started = time.monotonic()
     commands = Commands()
     printing = threading.Lock()
@@ -156,7 +156,9 @@ def _set_up(place: Layout, *, development: bool) -> int:
     def runner(name: str) -> Run:
         return Run(name, environment, commands, printing)
 
+    development = purpose != "run"
     requirements = system.RUN + (system.DEVELOPMENT if development else ())
+    requirements += system.IMAGES if purpose == "images" else ()
     apt = runner("system")
     system.ensure(requirements, lambda command, variables: apt(command, variables=variables))
     due = [step for step in steps(place, development=development) if not _is_done(place, step)]

@@ -103,11 +103,23 @@ DEVELOPMENT = (
     Requirement("Packer", "packer", _program("packer")),
     Requirement("fio", "fio", _program("fio")),
     Requirement("XFS programs", "xfsprogs", _program("mkfs.xfs")),
+    Requirement("udev", "udev", _program("udevadm")),
+    Requirement("mdadm", "mdadm", _program("mdadm")),
     Requirement(
         "Docker Compose",
         "docker-compose",
         lambda: any(shutil.which(name) is not None for name in ("docker-compose", "docker")),
     ),
+)
+# To bake the machine image under emulation and boot it.
+IMAGES = (
+    Requirement("QEMU", "qemu-system-x86", _program("qemu-system-x86_64")),
+    Requirement("QEMU's disk tools", "qemu-utils", _program("qemu-img")),
+    Requirement("mmdebstrap", "mmdebstrap", _program("mmdebstrap")),
+    Requirement("sfdisk", "fdisk", _program("sfdisk")),
+    Requirement("mke2fs", "e2fsprogs", _program("mke2fs")),
+    Requirement("netcat", "netcat-openbsd", _program("nc")),
+    Requirement("SSH client", "openssh-client", _program("ssh-keygen")),
 )
 
 

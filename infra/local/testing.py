@@ -29,6 +29,8 @@ class Part:
     report: Path
     variables: tuple[tuple[str, str], ...] = ()
     to_report: bool = False
+    # Run only when named: it takes long, and needs what `make setup` does not install.
+    on_demand: bool = False
 
 
 def parts(place: Layout, reports: Path) -> list[Part]:
@@ -36,6 +38,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
     root = place.checkout
     pytest = (str(place.python), "-m", "pytest", "-p", "no:cacheprovider")
     unit, chaos, change = reports / "python.xml", reports / "chaos.xml", reports / "change.xml"
+    images = reports / "images.xml"
     npx = str(place.venv / "bin" / "npx")
     console = reports / "console.xml"
     listing = [
@@ -54,7 +57,16 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         ),
         Part(
             "python",
-            (*pytest, "-n", "2", "--dist", "worksteal", "-m", "not chaos and not change", f"--junitxml={unit}"),
+            (
+                *pytest,
+                "-n",
+                "2",
+                "--dist",
+                "worksteal",
+                "-m",
+                "not chaos and not change and not images",
+                f"--junitxml={unit}",
+            ),
             root,
             unit,
         ),
@@ -62,6 +74,13 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         Part("chaos", (*pytest, "-m", "chaos", f"--junitxml={chaos}"), root, chaos),
         # Alone too: an application's requests have time limits.
         Part("change", (*pytest, "-m", "change", f"--junitxml={change}", "e2e/change"), root, change),
+        Part(
+            "images",
+            (*pytest, "-m", "images", "-v", f"--junitxml={images}", "images/machine"),
+            root,
+            images,
+            on_demand=True,
+        ),
     ]
     if (root / "e2e" / "playwright.config.ts").exists():
         listing.append(
@@ -79,7 +98,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
 def main() -> int:
     """Returns 0 when every part passed, 1 otherwise, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="test", description="Run the tests.")
-    parser.add_argument("only", nargs="*", help="parts to run; default: all")
+    parser.add_argument("only", nargs="*", help="parts to run; default: all but images")
     only = set(parser.parse_args().only)
     place = layout()
     reports = place.cache / "reports"
@@ -91,7 +110,7 @@ def main() -> int:
         parser.error(
             f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(part.name for part in listing)}"
         )
-    chosen = [part for part in listing if not only or part.name in only]
+    chosen = [part for part in listing if part.name in only or not (only or part.on_demand)]
     try:
         return _run_all(chosen, _environment(place), reports / "summary")
     except KeyboardInterrupt:

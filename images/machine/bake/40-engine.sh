@@ -5,7 +5,11 @@ export DEBIAN_FRONTEND=noninteractive
 case "$ENGINE" in
 cassandra)
     apt-get install --yes --quiet --no-install-recommends maven openjdk-17-jdk-headless
-    python3 "$BAKE_FILES/cassandra/bake" "$ENGINE_VERSION" /opt/ringmaster/engines
+    # Jars come through a repository of their own, so that none has to be looked for and removed afterwards.
+    repository=$(mktemp -d)
+    MAVEN_OPTS="-Dmaven.repo.local=$repository" python3 "$BAKE_FILES/cassandra/bake" "$ENGINE_VERSION" /opt/ringmaster/engines
+    rm -rf "$repository"
+    apt-get purge --yes --quiet --autoremove maven
     ;;
 scylla)
     branch=$(printf '%s' "$ENGINE_VERSION" | cut -d. -f1,2)
@@ -28,8 +32,9 @@ scylla)
     apt-mark hold scylla
     systemctl disable scylla-server.service
     ;;
+none) ;;
 *)
-    echo "ENGINE is cassandra or scylla, not $ENGINE" >&2
+    echo "ENGINE is cassandra, scylla or none, not $ENGINE" >&2
     exit 1
     ;;
 esac
