@@ -54,6 +54,15 @@ def test_the_agent_tells_of_a_first_boot_that_failed() -> None:
     assert "After=network-online.target ringmaster-firstboot.service" in unit
     assert "Requires=" not in unit
     assert "KillMode=process" in unit  # the engine outlives the agent
+    assert "StartLimitIntervalSec=0" in unit
+
+
+def test_no_unit_waits_for_what_comes_after_the_target_that_wants_it() -> None:
+    for path in sorted((HERE / "systemd").glob("*.service")):
+        (after,) = [line for line in path.read_text().splitlines() if line.startswith("After=")]
+        # cloud-final.service is ordered after multi-user.target: systemd would leave the unit out.
+        assert "cloud-final" not in after
+        assert "multi-user.target" not in after
 
 
 def _sbom(tmp_path: Path) -> dict[str, Any]:
