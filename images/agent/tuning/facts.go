@@ -24,7 +24,9 @@ type Facts struct {
 	Zone        string           `json:"zone"`
 	Topology    pinning.Topology `json:"topology"`
 	Disks       []BlockDevice    `json:"disks"`
-	Cards       []NetworkCard    `json:"network_cards"`
+	// DiskModels are patterns of models of local disks; none are those of AWS and GCP.
+	DiskModels []string      `json:"disk_models,omitempty"`
+	Cards      []NetworkCard `json:"network_cards"`
 	// Values are the contents of the files that tuning looks at or changes, by path; a file that is not there is left out.
 	Values map[string]string `json:"values"`
 	Mounts []Mount           `json:"mounts"`

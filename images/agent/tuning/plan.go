@@ -167,7 +167,7 @@ func (m *making) io(presets ioproperties.Presets) {
 	}
 	local := 0
 	for _, disk := range m.facts.Disks {
-		if localModel(disk.Model) {
+		if m.facts.local(disk.Model) {
 			local++
 		}
 	}
@@ -182,9 +182,13 @@ func (m *making) io(presets ioproperties.Presets) {
 	m.plan.IO = IO{Figures: &found, Source: "preset"}
 }
 
-// localModel tells local disks from volumes that outlive the machine.
-func localModel(model string) bool {
-	return slices.ContainsFunc(disks.LocalModels(), func(pattern string) bool { match, _ := path.Match(pattern, model); return match })
+// local tells local disks from volumes that outlive the machine.
+func (f Facts) local(model string) bool {
+	models := f.DiskModels
+	if len(models) == 0 {
+		models = disks.LocalModels()
+	}
+	return slices.ContainsFunc(models, func(pattern string) bool { match, _ := path.Match(pattern, model); return match })
 }
 
 // settings are what the running kernel is told; the bake and the files see to what a boot sets.

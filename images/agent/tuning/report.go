@@ -200,7 +200,7 @@ func (c *checking) storage() {
 	mount := c.facts.Mounts[index]
 	name := mount.Device[strings.LastIndex(mount.Device, "/")+1:]
 	device := slices.IndexFunc(c.facts.Disks, func(disk BlockDevice) bool { return disk.Name == name })
-	local := slices.DeleteFunc(slices.Clone(c.facts.Disks), func(disk BlockDevice) bool { return !localModel(disk.Model) })
+	local := slices.DeleteFunc(slices.Clone(c.facts.Disks), func(disk BlockDevice) bool { return !c.facts.local(disk.Model) })
 	found, good := mount.Device, device >= 0
 	if device >= 0 {
 		members := max(1, len(c.facts.Disks[device].Slaves))

@@ -78,6 +78,7 @@ func (m *Machine) facts(ctx context.Context) (tuning.Facts, error) {
 		facts.Provider = "local"
 		return facts, nil
 	}
+	facts.DiskModels = m.Data.Machine.DiskModels
 	var told metadata.Instance
 	path := filepath.Join(m.state(), "instance.json")
 	facts.Provider = metadata.Detect(m.Root)

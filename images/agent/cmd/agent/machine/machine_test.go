@@ -152,3 +152,15 @@ func TestMeasuringIsAJobThatNeverRunsBesideTheEngine(t *testing.T) {
 		t.Errorf("%+v", measured)
 	}
 }
+
+func TestDisksOfModelsThatTheUserDataNameCountAsLocal(t *testing.T) {
+	_, m := recordedFirstBoot(t, agent.MachineSpec{Engine: "cassandra", Membership: "new", DiskModels: []string{"No Such Disk"}})
+	plan, err := m.Plan(t.Context())
+	if err != nil || plan.IO.Source != "unknown" {
+		t.Errorf("%+v %v", plan.IO, err)
+	}
+	m.Data.Machine.DiskModels = []string{"Amazon EC2 NVMe Instance*"}
+	if plan, err = m.Plan(t.Context()); err != nil || plan.IO.Source != "preset" {
+		t.Errorf("%+v %v", plan.IO, err)
+	}
+}
