@@ -12,7 +12,19 @@ from redis.exceptions import RedisError
 
 from provisioner import runner
 from provisioner.operations import registry
-from provisioner.reconcile import capacity, certificates, drift, healing, health, images, leaks, roles
+from provisioner.reconcile import (
+    capacity,
+    certificates,
+    connections,
+    drift,
+    healing,
+    health,
+    images,
+    leaks,
+    notices,
+    roles,
+    tuning,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -91,6 +103,27 @@ def reconcile_drift() -> None:
     """See provisioner/reconcile/drift.py."""
     close_old_connections()
     drift.compare_settings()
+
+
+@shared_task(name="provisioner.reconcile_tuning", time_limit=RECONCILE_LIMIT)
+def reconcile_tuning() -> None:
+    """See provisioner/reconcile/tuning.py."""
+    close_old_connections()
+    tuning.refresh_reports()
+
+
+@shared_task(name="provisioner.reconcile_notices", time_limit=RECONCILE_LIMIT)
+def reconcile_notices() -> None:
+    """See provisioner/reconcile/notices.py."""
+    close_old_connections()
+    notices.read_notices()
+
+
+@shared_task(name="provisioner.reconcile_connections", time_limit=RECONCILE_LIMIT)
+def reconcile_connections() -> None:
+    """See provisioner/reconcile/connections.py."""
+    close_old_connections()
+    connections.check_connections()
 
 
 @shared_task(name="provisioner.reconcile_roles", time_limit=RECONCILE_LIMIT)

@@ -68,6 +68,9 @@ app.conf.update(
         "capacity": {"task": "provisioner.reconcile_capacity", "schedule": 60.0, "options": {"expires": 60}},
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
         "drift": {"task": "provisioner.reconcile_drift", "schedule": 120.0, "options": {"expires": 120}},
+        "tuning": {"task": "provisioner.reconcile_tuning", "schedule": 120.0, "options": {"expires": 120}},
+        "notices": {"task": "provisioner.reconcile_notices", "schedule": 300.0, "options": {"expires": 300}},
+        "connections": {"task": "provisioner.reconcile_connections", "schedule": 60.0, "options": {"expires": 60}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.

@@ -31,8 +31,8 @@ from backend.access.states import (
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
-from backend.catalog.queries import manages_access
-from backend.clusters.models import Cluster, Node
+from backend.catalog.queries import has_firewall, manages_access
+from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.queries import cluster_not_found
 from backend.clusters.states import ClusterState
 from backend.core.errors import Conflict, Invalid
@@ -50,7 +50,8 @@ def replace_allowlist(who: Identity, cluster_id: str, order: AllowlistOrder) -> 
     """Stores the list and starts to take it over. Raises NotFound, Forbidden, Invalid, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
     cluster = _locked(who, cluster_id)
-    _check_state(cluster)
+    firewalls, by_engine = _firewalls(cluster), manages_access(cluster.engine)
+    _check_state(cluster, managed=by_engine or bool(firewalls))
     _raise(check_cidrs([entry.cidr for entry in order.entries]), "invalid_cidr")
     row = Allowlist.objects.filter(cluster=cluster).first()
     before = row.applied_entries if row is not None else []
@@ -62,7 +63,7 @@ def replace_allowlist(who: Identity, cluster_id: str, order: AllowlistOrder) -> 
         who,
         cluster,
         "change_allowlist",
-        plans.change_allowlist(_living(cluster)),
+        plans.change_allowlist(_living(cluster) if by_engine else [], firewalls),
         plans.ALLOWLIST_SECONDS,
         plans.allowlist_parameters(cidrs_of(entries), cidrs_of(before)) | {"entries": entries},
     )
@@ -263,9 +264,10 @@ def _locked_role(who: Identity, cluster_id: str, name: str) -> tuple[Cluster, di
     return cluster, role
 
 
-def _check_state(cluster: Cluster) -> None:
+def _check_state(cluster: Cluster, *, managed: bool | None = None) -> None:
+    """`managed`: None: whether the engine's roles can be changed from here."""
     state = ClusterState(cluster.state)
-    managed = manages_access(cluster.engine)
+    managed = manages_access(cluster.engine) if managed is None else managed
     reason = reason_against_changing_access(state, may=True, managed=managed)
     if reason is None:
         return
@@ -296,6 +298,11 @@ def _raise(problems: Sequence[tuple[str, str]], code: str) -> None:
 
 def _living(cluster: Cluster) -> list[Node]:
     return list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+
+
+def _firewalls(cluster: Cluster) -> list[Datacenter]:
+    """Data centres whose networks have a firewall."""
+    return list(cluster.datacenters.filter(deleted_at=None)) if has_firewall(cluster.provider) else []
 
 
 def _start(

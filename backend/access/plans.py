@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.clusters.models import Node
+from backend.clusters.models import Datacenter, Node
+from backend.clusters.plans import allow_clients
 from backend.operations.actions import PlannedStep
 
 # Seconds the kinds usually take.
@@ -14,13 +15,17 @@ READ_SECONDS = 2
 Groups = list[list[PlannedStep]]
 
 
-def change_allowlist(living: Sequence[Node]) -> Groups:
-    """On every node, side by side: each engine is told at once instead of looking for itself later."""
+def change_allowlist(living: Sequence[Node], firewalls: Sequence[Datacenter]) -> Groups:
+    """On every node, side by side: each engine is told at once instead of looking for itself later.
+
+    `firewalls`: data centres whose networks have one.
+    """
     return [
         [
             PlannedStep("apply_allowlist", "Take the allowlist over", node.id, node.name, deadline_seconds=120)
             for node in living
         ]
+        + [allow_clients(datacenter) for datacenter in firewalls]
     ]
 
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from backend.access.effective import roles_of
 from backend.access.models import Allowlist, RolePassword, RoleReading
 from backend.access.states import (
+    effect,
     reason_against_changing_access,
     reason_against_dropping,
     reason_against_new_password,
@@ -17,7 +18,7 @@ from backend.access.states import (
 )
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
-from backend.catalog.queries import manages_access
+from backend.catalog.queries import has_firewall, manages_access
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found, clusters
 from backend.clusters.states import ClusterState
@@ -43,14 +44,17 @@ def get_allowlist(who: Identity, cluster_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     cluster = find_cluster(who, cluster_id)
     row = Allowlist.objects.filter(cluster=cluster).first()
+    firewall, by_engine = has_firewall(cluster.provider), manages_access(cluster.engine)
     reason = reason_against_changing_access(
         ClusterState(cluster.state),
         may=Permission.CLUSTERS_WRITE in who.permissions,
-        managed=manages_access(cluster.engine),
+        managed=by_engine or firewall,
     )
     entries = row.entries if row is not None else []
     return {
         "entries": entries,
+        "firewall": firewall,
+        "effect": effect(firewall=firewall, engine=by_engine, limited=bool(entries)),
         "in_force": row is None or cidrs_of(entries) == cidrs_of(row.applied_entries),
         "changed_at": row.changed_at if row is not None else None,
         "changed_by": row.changed_by if row is not None else None,
@@ -61,13 +65,19 @@ def get_allowlist(who: Identity, cluster_id: str) -> dict[str, Any]:
 
 
 def has_allowlist(cluster_id: str) -> bool:
-    """Whether its nodes limit from where roles may sign in, or are about to."""
-    row = Allowlist.objects.filter(cluster_id=cluster_id).first()
-    return row is not None and bool(row.entries or row.applied_entries)
+    """Whether its engines limit from where roles may sign in, or are about to."""
+    row = Allowlist.objects.select_related("cluster").filter(cluster_id=cluster_id).first()
+    return row is not None and bool(row.entries or row.applied_entries) and manages_access(row.cluster.engine)
+
+
+def engine_cidrs(cluster_id: str) -> list[str]:
+    """What the engines are to limit sign-ins to, as ordered last; empty: to nothing, or the engine cannot."""
+    engine = Cluster.objects.values_list("engine", flat=True).get(id=cluster_id)
+    return wanted_cidrs(cluster_id) if manages_access(engine) else []
 
 
 def wanted_cidrs(cluster_id: str) -> list[str]:
-    """From where roles may sign in, as ordered last; empty: from everywhere."""
+    """The networks on the list, as ordered last."""
     row = Allowlist.objects.filter(cluster_id=cluster_id).first()
     return [] if row is None else cidrs_of(row.entries)
 

@@ -24,7 +24,10 @@ class AllowlistEntry(RequestBody):
 
 
 class AllowlistOrder(RequestBody):
-    entries: list[AllowlistEntry] = Field(max_length=ENTRIES_LIMIT, description="Empty: from everywhere")
+    entries: list[AllowlistEntry] = Field(
+        max_length=ENTRIES_LIMIT,
+        description="Empty: from everywhere; where networks have a firewall, from within the cluster's network only",
+    )
 
 
 class PendingOperation(Schema):
@@ -34,7 +37,11 @@ class PendingOperation(Schema):
 
 
 class Allowlist(Schema):
-    entries: list[AllowlistEntry] = Field(description="From where roles may sign in; empty: from everywhere")
+    entries: list[AllowlistEntry] = Field(description="From where roles may sign in; empty: see effect")
+    firewall: bool = Field(
+        description="The provider's networks have a firewall: an empty list lets nobody in from outside of the network"
+    )
+    effect: str = Field(description="Who reaches the database with these entries, in one sentence")
     in_force: bool = Field(description="The database goes by exactly these entries")
     changed_at: datetime | None
     changed_by: str | None

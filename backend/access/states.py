@@ -40,6 +40,20 @@ def applicable(resource: str) -> tuple[str, ...]:
     return next((permissions for form, permissions in RESOURCES if form.fullmatch(resource)), ())
 
 
+def effect(*, firewall: bool, engine: bool, limited: bool) -> str:
+    """Who reaches the database, in one sentence. `engine`: it takes a list. `limited`: the list has entries."""
+    match firewall, limited:
+        case True, True:
+            who = "firewall and the database let" if engine else "firewall lets"
+            return f"The network's {who} in these networks only."
+        case True, False:
+            return "The list is empty: nobody from outside of its network and peerings reaches the database."
+        case False, True:
+            return "Logins are accepted from these networks only; the network has no firewall of its own."
+        case _:
+            return "The list is empty: logins are accepted from everywhere."
+
+
 def reason_against_changing_access(state: ClusterState, *, may: bool, managed: bool) -> str | None:
     """Against changing roles or the allowlist. Work on data and ring is no reason: both go on side by side.
 

@@ -59,6 +59,8 @@ class _MachineTypeData(_Strict):
 class _ProviderData(_Strict):
     id: str
     name: str
+    firewall: bool = False
+    connections: list[Literal["peering", "endpoint"]] = []
     regions: list[_RegionData]
     machine_types: list[_MachineTypeData]
 
@@ -119,7 +121,15 @@ def load(*, with_tests: bool, clouds: Mapping[str, Collection[str] | None] | Non
 
 
 def _load_provider(data: _ProviderData, *, only: Collection[str] | None = None) -> None:
-    Provider.objects.update_or_create(id=data.id, defaults={"name": data.name, "enabled": True})
+    Provider.objects.update_or_create(
+        id=data.id,
+        defaults={
+            "name": data.name,
+            "firewall": data.firewall,
+            "connections": data.connections,
+            "enabled": True,
+        },
+    )
     for region in data.regions:
         if only is not None and region.name not in only:
             continue

@@ -10,6 +10,12 @@ class Provider(models.Model):
     id = models.CharField(primary_key=True, max_length=32, help_text="aws, gcp, local")
     name = models.CharField(max_length=100)
     enabled = models.BooleanField(default=True)
+    connections = ArrayField(
+        models.CharField(max_length=16), default=list, help_text="Of its networks with others: peering, endpoint"
+    )
+    firewall = models.BooleanField(
+        default=False, help_text="Its networks have a firewall: without an allowlist nobody outside reaches an engine"
+    )
 
     def __str__(self) -> str:
         return self.id

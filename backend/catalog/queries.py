@@ -59,6 +59,17 @@ def find_region(provider: str, region: str) -> RegionFacts | None:
     )
 
 
+def has_firewall(provider: str) -> bool:
+    """Whether its networks have a firewall that keeps out whom the allowlist does not name."""
+    return Provider.objects.filter(id=provider, firewall=True).exists()
+
+
+def connection_kinds(provider: str) -> list[str]:
+    """Of connections of its networks with others: peering, endpoint. None where there are no such."""
+    found = Provider.objects.filter(id=provider).values_list("connections", flat=True).first()
+    return list(found or [])
+
+
 def find_machine_type(provider: str, name: str) -> MachineTypeFacts | None:
     found = MachineType.objects.filter(provider_id=provider, provider__enabled=True, name=name, enabled=True).first()
     if found is None:

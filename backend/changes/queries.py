@@ -57,6 +57,8 @@ def facts_of(cluster: Cluster) -> Facts:
         memory_mib=dict(MachineType.objects.filter(provider_id=cluster.provider).values_list("name", "memory_mib")),
         versions=catalog.engine_version_names(cluster.engine),
         upgrade_targets=catalog.upgrade_targets(cluster.engine, cluster.engine_version),
+        connections=bool(catalog.connection_kinds(cluster.provider)),
+        firewall=catalog.has_firewall(cluster.provider),
         check_settings=partial(catalog.check_settings, cluster.engine),
         needing_restart=partial(catalog.settings_needing_restart, cluster.engine),
     )

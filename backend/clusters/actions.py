@@ -14,6 +14,7 @@ from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
+from backend.catalog.queries import connection_kinds, has_firewall
 from backend.cloud_accounts.models import CloudAccount
 from backend.clusters import authorities, ordering, pki, plans, tokens, vault
 from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
@@ -68,7 +69,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         vault.keep(cluster.id, SecretPurpose.CLUSTER_CA_KEY, ca.key_pem, certificate=ca.certificate_pem)
         vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, _new_password())
         vault.keep(cluster.id, SecretPurpose.CONTROL_PASSWORD, secrets.token_urlsafe(_CONTROL_PASSWORD_BYTES).encode())
-        operation = _start(who, cluster, "create_cluster", plans.create_cluster(nodes), plans.CREATE_SECONDS)
+        groups = plans.create_cluster(nodes, firewall=has_firewall(cluster.provider))
+        operation = _start(who, cluster, "create_cluster", groups, plans.CREATE_SECONDS)
         _record(who, cluster, "cluster.create", after=order.model_dump(mode="json"))
         return _started(who, cluster.id, operation)
 
@@ -219,7 +221,7 @@ def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
         )
     Cluster.objects.filter(id=cluster.id).update(state=ClusterState.DELETING)
     nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
-    groups = plans.delete_cluster(nodes)
+    groups = plans.delete_cluster(nodes, connections=bool(connection_kinds(cluster.provider)))
     first = next(step.name for group in groups for step in group)
     operation = _start(who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=first)
     _record(who, cluster, "cluster.delete", before={"state": cluster.state})

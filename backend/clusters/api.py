@@ -110,6 +110,14 @@ def list_cluster_nodes(request: HttpRequest, cluster_id: str, page: Query[PageQu
     return prepared(queries.list_nodes(who, cluster_id, page))
 
 
+@router.get("/clusters/{cluster_id}/nodes/{node_id}", operation_id="get_cluster_node", response=schemas.Node)
+def get_cluster_node(request: HttpRequest, cluster_id: str, node_id: str) -> HttpResponse:
+    """One node. Those that have ended can still be read: state deleted."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.get_node(who, cluster_id, node_id))
+
+
 @router.get("/clusters/{cluster_id}/connection", operation_id="get_connection", response=schemas.Connection)
 def get_connection(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """How to connect: contact points, data centre, CA, and snippets for common drivers."""

@@ -226,6 +226,11 @@ def datacenter_machine_type(datacenter_id: str, machine_type: str) -> None:
     _change_datacenter(datacenter_id, machine_type=machine_type)
 
 
+def datacenter_network(datacenter_id: str, *, network_id: str, cidr: str) -> None:
+    """Its network is there."""
+    _change_datacenter(datacenter_id, network_id=network_id, network_cidr=cidr)
+
+
 @transaction.atomic
 def datacenter_gone(datacenter_id: str) -> None:
     """Nothing of it is left in the world; the row stays for the history."""

@@ -78,6 +78,8 @@ class Datacenter(models.Model):
     machine_type = models.CharField(max_length=64)
     nodes_per_zone = models.PositiveIntegerField()
     position = models.PositiveIntegerField(default=0, help_text="0: the first; never used again")
+    network_id = models.CharField(max_length=128, blank=True, help_text="The provider's name for its network")
+    network_cidr = models.CharField(max_length=64, blank=True, help_text="Addresses of its nodes")
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True)
 

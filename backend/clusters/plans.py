@@ -7,7 +7,7 @@ checks that every name used here is known.
 
 from collections.abc import Sequence
 
-from backend.clusters.models import Node
+from backend.clusters.models import Datacenter, Node
 from backend.operations.actions import PlannedStep
 
 # Seconds the kinds usually take, shown as the expected time until history says better.
@@ -23,13 +23,20 @@ def _per_node(nodes: Sequence[Node], name: str, title: str, deadline_seconds: in
     ]
 
 
-def create_cluster(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
+def allow_clients(datacenter: Datacenter) -> PlannedStep:
+    """For providers whose networks have a firewall."""
+    title = "Let in whom the allowlist names, and nobody else"
+    return PlannedStep("allow_clients", title, datacenter.id, datacenter.name, deadline_seconds=120)
+
+
+def create_cluster(nodes: Sequence[Node], *, firewall: bool) -> list[list[PlannedStep]]:
     """Machines first, because every node's configuration names all addresses; then all engines side by side."""
     return [
         [
             PlannedStep("find_image", "Find the machine image", deadline_seconds=600),
             PlannedStep("ensure_network", "Prepare the network", deadline_seconds=60),
         ],
+        *([[allow_clients(nodes[0].datacenter)]] if firewall else []),
         _per_node(nodes, "ensure_machine", "Start the machine", 120),
         _per_node(nodes, "reach_agent", "Reach the agent", 120),
         _per_node(nodes, "install_engine", "Check the engine's files", 120),
@@ -40,8 +47,16 @@ def create_cluster(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
     ]
 
 
-def delete_cluster(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
+def delete_connections(datacenter: Datacenter | None = None) -> PlannedStep:
+    """For providers whose networks have connections. Of one data centre, or of the whole cluster."""
+    target, name = (datacenter.id, datacenter.name) if datacenter is not None else ("", "")
+    return PlannedStep("delete_connections", "Delete peerings and endpoints", target, name, deadline_seconds=300)
+
+
+def delete_cluster(nodes: Sequence[Node], *, connections: bool) -> list[list[PlannedStep]]:
+    """`connections`: the provider's networks can have such."""
     return [
+        *([[delete_connections()]] if connections else []),
         _per_node(nodes, "delete_machine", "Delete the machine and its disks", 300),
         [PlannedStep("delete_network", "Delete the network", deadline_seconds=120)],
         [PlannedStep("check_nothing_left", "Check that nothing is left", deadline_seconds=120)],

@@ -99,6 +99,9 @@ _NODE_COLUMNS = (
     "clock_offset_ms",
     "engine_certificate_expires_at",
     "drift",
+    "machine_id",
+    "generation",
+    "created_at",
 )
 
 
@@ -319,34 +322,56 @@ def _window(window: Window) -> dict[str, Any]:
 
 def list_nodes(who: Identity, cluster_id: str, query: PageQuery) -> dict[str, Any]:
     """The living nodes in their order. Raises NotFound. Three statements."""
-    cluster = (
-        clusters(who).filter(id=cluster_id).annotate(busy_kind=_open_kind_of_row()).values("state", "busy_kind").first()
-    )
-    if cluster is None:
-        raise cluster_not_found()
+    against_all = _against_all_node_actions(who, cluster_id)
     living = Node.objects.filter(cluster_id=cluster_id, deleted_at=None)
     found = living
     if query.cursor is not None:
         after = Node.objects.filter(cluster_id=cluster_id, id=query.cursor).values("position")
         found = found.filter(position__gt=Subquery(after))
-    tokens = Func(F("tokens"), function="cardinality", output_field=IntegerField())
-    rows = list(
-        found.order_by("position")
-        .annotate(tokens_count=tokens)
-        .values(*_NODE_COLUMNS, "datacenter_id", "datacenter__zones", "tokens_count")[: query.limit + 1]
-    )
+    rows = list(_node_rows(found.order_by("position"))[: query.limit + 1])
     more = len(rows) > query.limit
     del rows[query.limit :]
-    against_all = reason_against_changing(
-        ClusterState(cluster["state"]),
-        may=Permission.CLUSTERS_WRITE in who.permissions,
-        busy_kind=cluster["busy_kind"],
-    )
     down = [quorum.Place(*place) for place in _not_up(living)]
     return {
         "items": [_node(row, against_all, down) for row in rows],
         "next_cursor": rows[-1]["id"] if more else None,
     }
+
+
+def get_node(who: Identity, cluster_id: str, node_id: str) -> dict[str, Any]:
+    """A node, also one that has ended: its history stays. Raises NotFound. Three statements."""
+    against_all = _against_all_node_actions(who, cluster_id)
+    of_cluster = Node.objects.filter(cluster_id=cluster_id)
+    row = _node_rows(of_cluster.filter(id=node_id)).first()
+    if row is None:
+        raise node_not_found()
+    return _node(row, against_all, [quorum.Place(*place) for place in _not_up(of_cluster.filter(deleted_at=None))])
+
+
+def node_not_found() -> NotFound:
+    return NotFound("node_not_found", "There is no such node.", hint="List the cluster's nodes to see their ids.")
+
+
+def _node_rows(found: QuerySet[Node]) -> QuerySet[Node, dict[str, Any]]:
+    tokens = Func(F("tokens"), function="cardinality", output_field=IntegerField())
+    rows: QuerySet[Node, dict[str, Any]] = found.annotate(tokens_count=tokens).values(
+        *_NODE_COLUMNS, "datacenter_id", "datacenter__zones", "tokens_count"
+    )
+    return rows
+
+
+def _against_all_node_actions(who: Identity, cluster_id: str) -> str | None:
+    """Why no node of the cluster can be changed now, if so. Raises NotFound."""
+    cluster = (
+        clusters(who).filter(id=cluster_id).annotate(busy_kind=_open_kind_of_row()).values("state", "busy_kind").first()
+    )
+    if cluster is None:
+        raise cluster_not_found()
+    return reason_against_changing(
+        ClusterState(cluster["state"]),
+        may=Permission.CLUSTERS_WRITE in who.permissions,
+        busy_kind=cluster["busy_kind"],
+    )
 
 
 def _open_kind_of_row() -> Subquery:
@@ -365,7 +390,7 @@ def _node(row: dict[str, Any], against_all: str | None, down: Sequence[quorum.Pl
         allowed(action, against_all or _against_node_action(action, row, place, len(zones), down))
         for action in NODE_ACTIONS
     ]
-    for unknown_until_seen in ("image", "host_id", "engine_version", "agent_version"):
+    for unknown_until_seen in ("image", "host_id", "engine_version", "agent_version", "machine_id"):
         row[unknown_until_seen] = row[unknown_until_seen] or None
     row["configuration_in_force"] = row.pop("config_revision") == row.pop("running_revision")
     row["replaces"] = row.pop("replaces_id") or None

@@ -284,6 +284,9 @@ class Node(Schema):
     clock_offset_ms: int | None = Field(description="Its clock minus the control plane's, in milliseconds")
     engine_certificate_expires_at: datetime | None
     drift: list[NodeDrift] = Field(description="Where its engine settings differ from what is wanted")
+    machine_id: str | None = Field(description="The provider's name for its machine")
+    generation: int = Field(description="Counts the machines that the node has had")
+    created_at: datetime
     allowed_actions: list[AllowedAction] = Field(description="By kind of change: replace_node, restart_node ...")
 
 

@@ -20,11 +20,13 @@ from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
 from backend.config.openapi import DESCRIPTION, complete
+from backend.connections.api import router as connections
 from backend.core import idempotency
 from backend.core.errors import error_response
 from backend.findings.api import router as findings
 from backend.images.api import router as images
 from backend.operations.api import router as operations
+from backend.tuning.api import router as tuning
 
 Run = Callable[..., HttpResponseBase]
 
@@ -97,3 +99,5 @@ api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)
 api.add_router("", findings)
+api.add_router("", tuning)
+api.add_router("", connections)

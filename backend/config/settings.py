@@ -29,6 +29,8 @@ INSTALLED_APPS = [
     "backend.changes",
     "backend.access",
     "backend.findings",
+    "backend.tuning",
+    "backend.connections",
     "backend.config",
 ]
 

@@ -72,6 +72,10 @@ def new_node_id() -> str:
     return new_id("nod")
 
 
+def new_connection_id() -> str:
+    return new_id("con")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

@@ -23,8 +23,12 @@ def found(
     sentence: str,
     hint: str = "",
     since: datetime | None = None,
+    due: datetime | None = None,
 ) -> Finding:
-    """The open finding of this subject and code, made or renewed. `since`: when it began, if that was before now."""
+    """The open finding of this subject and code, made or renewed. `since`: when it began, if that was before now.
+
+    `due`: when what was announced happens.
+    """
     finding, is_new = Finding.objects.get_or_create(
         subject=subject,
         code=code,
@@ -36,6 +40,7 @@ def found(
             "severity": severity,
             "sentence": sentence,
             "hint": hint,
+            "due_at": due,
         },
     )
     if is_new and since is not None:
@@ -43,11 +48,11 @@ def found(
         finding.first_seen_at = since
     if not is_new:
         Finding.objects.filter(id=finding.id).update(
-            sentence=sentence, severity=severity, hint=hint, last_seen_at=Now()
+            sentence=sentence, severity=severity, hint=hint, due_at=due, last_seen_at=Now()
         )
     if is_new or finding.sentence != sentence:
         _tell(finding)
-    finding.sentence, finding.severity, finding.hint = sentence, severity, hint
+    finding.sentence, finding.severity, finding.hint, finding.due_at = sentence, severity, hint, due
     return finding
 
 

@@ -23,6 +23,7 @@ class Finding(models.Model):
     state = models.CharField(max_length=16, default=FindingState.OPEN)
     action = models.TextField(blank=True, help_text="What the control plane did about it, or why it did nothing")
     operation_id = models.CharField(max_length=40, blank=True, help_text="The operation it started about it")
+    due_at = models.DateTimeField(null=True, help_text="When what was announced happens, if it was")
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True)

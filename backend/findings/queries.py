@@ -25,6 +25,7 @@ _COLUMNS = (
     "state",
     "action",
     "operation_id",
+    "due_at",
     "first_seen_at",
     "last_seen_at",
     "closed_at",

@@ -34,6 +34,7 @@ class Finding(Schema):
     state: FindingState
     action: str = Field(description="What the control plane did about it, or why it did nothing; may be empty")
     operation_id: str | None = Field(description="The operation it started about it")
+    due_at: datetime | None = Field(description="When what was announced happens; null: nothing was, or no date")
     first_seen_at: datetime
     last_seen_at: datetime
     closed_at: datetime | None

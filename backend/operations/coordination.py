@@ -51,6 +51,8 @@ CLASSES = {
     "rotate_certificates": Class.ROLLING,
     "change_access": Class.ACCESS,
     "change_allowlist": Class.ACCESS,
+    "create_connection": Class.ACCESS,
+    "delete_connection": Class.ACCESS,
     "rotate_credentials": Class.ACCESS,
     "read_access": Class.ACCESS,
     "repair": Class.REPAIR,

@@ -50,6 +50,8 @@ TITLES = {
     "rotate_certificates": "Renew the TLS certificates",
     "change_access": "Change users and permissions",
     "change_allowlist": "Change the IP allowlist",
+    "create_connection": "Connect the network",
+    "delete_connection": "Delete a connection of the network",
     "rotate_credentials": "Set a new administrator's password",
     "read_access": "Read users and permissions",
     "repair": "Repair",

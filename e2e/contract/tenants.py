@@ -49,6 +49,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.clusters import pki, vault
     from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
+    from backend.connections.models import NetworkConnection
+    from backend.connections.states import ConnectionKind, ConnectionState
     from backend.findings.models import Finding
     from backend.findings.states import Severity
     from backend.operations.models import Operation, OperationStep
@@ -161,6 +163,17 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     MaintenanceWindow.objects.create(
         cluster=cluster, weekdays=[6], starts_at=time(2, 30), minutes=120, time_zone="Europe/Vienna"
     )
+    connection = NetworkConnection.objects.create(
+        cluster=cluster,
+        datacenter=cluster.datacenters.all()[0],
+        kind=ConnectionKind.PEERING,
+        name=name,
+        peer_network=f"vpc-{name}",
+        cidrs=["172.20.0.0/16"],
+        state=ConnectionState.ACTIVE,
+        created_by=owner.email,
+        checked_at=now,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -184,6 +197,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "member_id": member.id,
         "membership_id": member.id,
         "invitation_id": invitation.id,
+        "connection_id": connection.id,
         "token_id": spare.id,
     }
 

@@ -21,6 +21,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "plan_change": {"kind": "rolling_restart"},
     "change_cluster": {"kind": "rolling_restart"},
     "replace_allowlist": {"entries": []},
+    "create_network_connection": {"kind": "endpoint", "name": "way-in", "service": "s"},
     "create_role": {"name": "intruder"},
     "update_role": {"can_login": False},
     "grant_role": {"resource": "data", "permissions": ["SELECT"]},

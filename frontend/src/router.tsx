@@ -20,6 +20,8 @@ import {
   imagesQuery,
   invitationsQuery,
   membersQuery,
+  nodeQuery,
+  nodeTuningQuery,
   type OperationState,
   operationQuery,
   operationsQuery,
@@ -136,6 +138,17 @@ const clusterRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/cluster"), "ClusterPage"),
 });
 
+const nodeRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/clusters/$clusterId/nodes/$nodeId",
+  loader: ({ params: { clusterId, nodeId } }) => {
+    void queryClient.prefetchQuery(clusterQuery(clusterId));
+    void queryClient.prefetchQuery(nodeQuery(clusterId, nodeId));
+    void queryClient.prefetchQuery(nodeTuningQuery(clusterId, nodeId));
+  },
+  component: lazyRouteComponent(() => import("./pages/node"), "NodePage"),
+});
+
 const operationsRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/operations",
@@ -234,6 +247,7 @@ export const router = createRouter({
       clustersRoute,
       clusterOrderRoute,
       clusterRoute,
+      nodeRoute,
       operationsRoute,
       operationRoute,
       cloudAccountsRoute,

@@ -54,6 +54,9 @@ def providers(instances: Document, pinning: Document, regions: Document, agent: 
                 {
                     "id": provider,
                     "name": name,
+                    # Every cluster has a network of its own, with a firewall.
+                    "firewall": True,
+                    "connections": ["peering", "endpoint"],
                     "regions": [_region(provider, region) for region in regions[provider]],
                     "machine_types": [
                         _machine_type(entry, pinning, agent, price_region=instances["regions"][provider])
@@ -197,6 +200,8 @@ def text_of(document: Document) -> str:
         '{\n  "providers": [\n    {\n'
         f'      "id": {json.dumps(provider["id"])},\n'
         f'      "name": {json.dumps(provider["name"])},\n'
+        f'      "firewall": {json.dumps(provider["firewall"])},\n'
+        f'      "connections": {json.dumps(provider["connections"])},\n'
         f'      "regions": [\n{lines["regions"]}\n      ],\n'
         f'      "machine_types": [\n{lines["machine_types"]}\n      ]\n'
         "    }\n  ]\n}\n"

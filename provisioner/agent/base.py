@@ -113,6 +113,10 @@ class AgentClient(Protocol):
 
     def status(self) -> Status: ...
 
+    def tuning(self) -> Mapping[str, Any]:
+        """How its machine was made ready and is tuned: the document of docs/node.md, times as text."""
+        ...
+
     def put_config(self, document: Mapping[str, Any]) -> None: ...
 
     def ensure_job(self, name: str, kind: str, parameters: Mapping[str, Any], *, wait_seconds: float = 0) -> Job:

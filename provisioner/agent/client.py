@@ -145,6 +145,12 @@ class HttpAgentClient:
             engine_certificate_expires_at=answer.engine_certificate_expires_at,
         )
 
+    def tuning(self) -> Mapping[str, Any]:
+        # The agent gives itself two seconds to look at its machine.
+        found = self._ask(schema.TuningReport, "GET", "/v1/tuning", answer_seconds=LONGEST_WAIT_SECONDS + 0.7)
+        document: Mapping[str, Any] = found.model_dump(mode="json")
+        return document
+
     def put_config(self, document: Mapping[str, Any]) -> None:
         self._send("PUT", "/v1/config", body=document)
 

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent import fake_access, fake_certificates
+from provisioner.agent import fake_access, fake_certificates, fake_tuning
 from provisioner.agent.base import AgentRefused, AgentUnreachable, Disk, EngineCertificate, Job, Status
 from provisioner.agent.fake_call import FakeCall
 from provisioner.agent.fake_membership import Membership
@@ -101,6 +101,13 @@ class FakeAgents:
         with self._transaction() as database:
             node = Node(**(load(database, f"node {node_id}") | fields))
             store(database, f"node {node_id}", node)
+
+    def preset(self, node_id: str, **fields: Any) -> None:
+        """As `change`, of a node whose machine is still to be made; every machine that it gets begins so."""
+        with self._transaction() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO document VALUES (?, NULL, ?)", (f"preset {node_id}", json.dumps(fields))
+            )
 
     def roles(self, cluster_name: str) -> frozenset[str]:
         with self._connection() as database:
@@ -196,7 +203,11 @@ class FakeAgents:
             stored = find(database, f"node {node_id}")
             if stored and stored["agent_address"] != address:
                 stored = None  # another machine, which knows nothing
-            node = Node(**stored) if stored else Node(node_id=node_id, agent_address=address)
+            if stored:
+                node = Node(**stored)
+            else:
+                preset = find(database, f"preset {node_id}") or {}
+                node = Node(node_id=node_id, agent_address=address, **preset)
             before = written_down(node)
             yield FakeCall(
                 database=database,
@@ -290,6 +301,15 @@ class FakeAgentClient:
                 config_revision=str((node.config or {}).get("revision", "")),
                 running_revision=node.running_revision,
                 engine_certificate_expires_at=datetime.fromisoformat(expires_at) if expires_at else None,
+            )
+
+    def tuning(self) -> Mapping[str, Any]:
+        with self._call("tuning") as call:
+            return fake_tuning.report(
+                checked_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                failing=call.node.untuned,
+                boot_step=call.node.boot_step,
+                boot_error=call.node.boot_error,
             )
 
     def put_config(self, document: Mapping[str, Any]) -> None:

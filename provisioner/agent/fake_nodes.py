@@ -50,6 +50,11 @@ class Node:
     disk_used: float = 0.1
     clock_offset_seconds: float = 0.0
     engine_certificate_expires_at: str = ""
+    # What the tuning report finds, by check that fails.
+    untuned: dict[str, str] = field(default_factory=dict)
+    # At which its first boot is, and code and message with which that failed; empty: it is over.
+    boot_step: str = ""
+    boot_error: dict[str, str] | None = None
 
     @property
     def address(self) -> str:

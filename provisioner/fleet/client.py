@@ -19,6 +19,9 @@ from provisioner.fleet.simulator import UNREACHABLE
 from provisioner.providers import base
 from provisioner.providers.base import (
     Capacity,
+    Connection,
+    ConnectionSpec,
+    ConnectionState,
     Image,
     ImageState,
     Machine,
@@ -151,7 +154,14 @@ class FleetProvider:
         return [_network(found) for found in self._call("list_networks", region=region)]
 
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        """The simulated engines are asked instead."""
+        self._call("allow_clients", region=region, network=network, sources=list(sources))
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        found = self._call("ensure_connection", kind=type(spec).__name__, spec=asdict(spec))
+        return Connection(**found | {"state": ConnectionState(found["state"]), "names": tuple(found["names"])})
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        return bool(self._call("delete_connection", kind=type(spec).__name__, spec=asdict(spec)))
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []

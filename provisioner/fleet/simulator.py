@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from provisioner.agent.base import AgentRefused, AgentUnreachable, Job, Status
 from provisioner.agent.fake import AgentFault, FakeAgentClient, FakeAgents
-from provisioner.providers.base import MachineSpec, NetworkSpec, ProviderError
+from provisioner.providers.base import EndpointSpec, MachineSpec, NetworkSpec, PeeringSpec, ProviderError
 from provisioner.providers.fake import FakeProvider, FakeSettings
 from provisioner.providers.fake_faults import Fault, Moment
 
@@ -141,6 +141,9 @@ class Simulator:
                     found: Any = self.provider.ensure_network(NetworkSpec(**spec | {"zones": tuple(spec["zones"])}))
                 case "ensure_machine":
                     found = self.provider.ensure_machine(MachineSpec(**arguments["spec"]))
+                case "ensure_connection" | "delete_connection":
+                    kind = {"PeeringSpec": PeeringSpec, "EndpointSpec": EndpointSpec}[arguments["kind"]]
+                    found = getattr(self.provider, name)(kind(**arguments["spec"]))
                 case _ if name in _PROVIDER_CALLS:
                     found = getattr(self.provider, name)(**arguments)
                 case _:
@@ -185,7 +188,7 @@ _PROVIDER_READS = frozenset({"find_image", "list_networks", "find_machine", "lis
 _PROVIDER_CALLS = frozenset(
     {
         *("find_image", "delete_network", "list_networks", "find_machine", "list_machines", "delete_machine"),
-        *("start_machine", "stop_machine", "kill_machine", "memory_budget_mib"),
+        *("start_machine", "stop_machine", "kill_machine", "memory_budget_mib", "allow_clients"),
     }
 )
 
@@ -212,6 +215,8 @@ def _agent_answer(
         case "DELETE", ["v1", "jobs", name]:
             agent.delete_job(name)
             return None
+        case "GET", ["v1", "tuning"]:
+            return dict(agent.tuning())
         case "GET", ["v1", "certificate"]:
             return {"certificate": agent.certificate(), "not_after": "2099-01-01T00:00:00Z"}
         case "POST", ["v1", "certificate", "request"]:

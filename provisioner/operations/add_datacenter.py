@@ -6,6 +6,7 @@ In this order, because a node that joins while rows belong to it already would h
 from backend.clusters import lifecycle
 from backend.operations.models import Operation
 from provisioner.operations.base import OperationCode, StepCode
+from provisioner.operations.client_access import allow_clients
 from provisioner.operations.data_steps import check_data, rebuild
 from provisioner.operations.join_steps import (
     check_ring,
@@ -40,6 +41,7 @@ CODE = OperationCode(
         "check_keyspaces": StepCode(do=check_keyspaces),
         "find_image": StepCode(do=find_image),
         "ensure_network": StepCode(do=ensure_network, undo=delete_network),
+        "allow_clients": StepCode(do=allow_clients),
         "ensure_machine": StepCode(do=ensure_machine, undo=delete_machine),
         "reach_agent": StepCode(do=reach_agent),
         "install_engine": StepCode(do=install_engine),

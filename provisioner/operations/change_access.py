@@ -14,6 +14,7 @@ from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.client_access import let_in
 from provisioner.operations.node_steps import JobFailed, cluster_of, live_nodes, look_at, node_of, run_job
 from provisioner.operations.passwords import ADMIN_BCRYPT_ROUNDS, steady_hash
 from provisioner.operations.surroundings import surroundings
@@ -169,6 +170,14 @@ def _put_allowlist(context: StepContext, name: str, cidrs: list[str]) -> Outcome
     return job if isinstance(job, Wait) else Done(", ".join(cidrs) or "from everywhere")
 
 
+def change_firewall(context: StepContext) -> Outcome:
+    return let_in(context, context.operation.parameters["cidrs"])
+
+
+def put_back_firewall(context: StepContext) -> Outcome:
+    return let_in(context, context.operation.parameters["before"])
+
+
 def _list_applied(operation: Operation) -> None:
     access.allowlist_applied(operation.cluster_id, operation.parameters["entries"])
 
@@ -179,7 +188,10 @@ def _list_cancelled(operation: Operation) -> None:
 
 CHANGE_ALLOWLIST = OperationCode(
     kind="change_allowlist",
-    steps={"apply_allowlist": StepCode(do=apply_allowlist, undo=put_back_allowlist)},
+    steps={
+        "apply_allowlist": StepCode(do=apply_allowlist, undo=put_back_allowlist),
+        "allow_clients": StepCode(do=change_firewall, undo=put_back_firewall),
+    },
     on_succeeded=_list_applied,
     on_cancelled=_list_cancelled,
 )

@@ -9,6 +9,7 @@ from backend.clusters.states import SecretPurpose
 from backend.operations.models import Operation
 from provisioner.operations import names
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.client_access import allow_clients
 from provisioner.operations.machine_steps import (
     configure_first,
     ensure_machine,
@@ -88,6 +89,7 @@ CODE = OperationCode(
     steps={
         "find_image": StepCode(do=find_image),
         "ensure_network": StepCode(do=ensure_network, undo=delete_network),
+        "allow_clients": StepCode(do=allow_clients),
         "ensure_machine": StepCode(do=ensure_machine, undo=delete_machine),
         "reach_agent": StepCode(do=reach_agent),
         "install_engine": StepCode(do=install_engine),

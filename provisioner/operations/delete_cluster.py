@@ -7,6 +7,7 @@ from backend.clusters import lifecycle
 from backend.operations.models import Operation
 from provisioner.operations import names
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext
+from provisioner.operations.network_connections import delete_connections
 from provisioner.operations.node_steps import cluster_of, provider_of
 from provisioner.operations.removal import delete_machine, delete_network
 
@@ -47,6 +48,7 @@ def _cancelled(operation: Operation) -> None:
 CODE = OperationCode(
     kind="delete_cluster",
     steps={
+        "delete_connections": StepCode(do=delete_connections),
         "delete_machine": StepCode(do=delete_machine),
         "delete_network": StepCode(do=delete_network),
         "check_nothing_left": StepCode(do=check_nothing_left),

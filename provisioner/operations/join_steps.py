@@ -301,7 +301,7 @@ def prove_member(context: StepContext) -> Outcome:
 
 def _allowlist_taken_over(context: StepContext, node: Node) -> Wait | None:
     """A change of the list while the node joined did not know of it."""
-    cidrs = access.wanted_cidrs(node.cluster_id)
+    cidrs = access.engine_cidrs(node.cluster_id)
     if not cidrs:
         return None
     job = run_job(node, names.job(context.operation, "allowlist"), "allowlist", {"cidrs": cidrs})

@@ -14,9 +14,10 @@ from backend.catalog.queries import architectures
 from backend.clusters import authorities, enrolment, lifecycle
 from backend.clusters.models import Cluster, Datacenter, Node
 from backend.images import queries as images
+from backend.tuning import actions as tuning
 from provisioner.agent.base import AgentUnreachable
 from provisioner.engines.base import Entry, Replaced
-from provisioner.operations import names
+from provisioner.operations import first_boot, names
 from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.node_steps import (
     cluster_of,
@@ -116,7 +117,7 @@ def _check_capacity(cluster: Cluster, datacenter: Datacenter) -> None:
 
 def ensure_network(context: StepContext) -> Outcome:
     cluster, datacenter = cluster_of(context), datacenter_of(context)
-    provider_of(cluster).ensure_network(
+    network = provider_of(cluster).ensure_network(
         NetworkSpec(
             name=names.network(datacenter),
             region=datacenter.region,
@@ -124,7 +125,8 @@ def ensure_network(context: StepContext) -> Outcome:
             tags=names.tags(cluster),
         )
     )
-    return Done()
+    lifecycle.datacenter_network(datacenter.id, network_id=network.id, cidr=network.cidr)
+    return Done(network.cidr)
 
 
 def ensure_machine(context: StepContext) -> Outcome:
@@ -207,13 +209,18 @@ def image_of(context: StepContext) -> str:
 
 
 def reach_agent(context: StepContext) -> Outcome:
-    """The agent serves only once it has its certificates, so an answer proves the enrolment too."""
+    """The agent serves only once it has its certificates, so an answer proves the enrolment too.
+
+    It serves during the first boot of its machine, which is waited for here. Blocked when that has failed.
+    """
     node = node_of(context)
+    agent = surroundings().agent(node)
     try:
-        status = surroundings().agent(node).status()
+        status, report = agent.status(), agent.tuning()
     except AgentUnreachable:
         return revive(node)
-    return Done(f"agent {status.agent_version}")
+    tuning.reported(node.id, report)
+    return first_boot.what_to_wait_for(node, report) or Done(f"agent {status.agent_version}")
 
 
 def install_engine(context: StepContext) -> Outcome:

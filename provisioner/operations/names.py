@@ -1,6 +1,7 @@
 """Names at the provider and on the agents, derived from ids: a call after a crash finds what the one before made."""
 
 from backend.clusters.models import Cluster, Datacenter, Node
+from backend.connections.models import NetworkConnection
 from backend.operations.models import Operation
 
 
@@ -20,6 +21,11 @@ def machine(node: Node) -> str:
 
 def machine_of(node_id: str) -> str:
     return f"rm-{_dns(node_id)}"
+
+
+def connection(row: NetworkConnection) -> str:
+    """Short: at Google the name of the network goes before it, and both together have 63 characters at most."""
+    return f"c{row.id.rpartition('_')[2]}"
 
 
 def job(operation: Operation, kind: str) -> str:

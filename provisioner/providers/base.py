@@ -78,12 +78,17 @@ class NetworkSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """`tags`: as it was made; whoever asks for it again with other ones does not change them."""
+    """`tags`: as it was made; whoever asks for it again with other ones does not change them.
+
+    `id` is the cloud's, `cidr` the machines' addresses; both are told by ensure_network, where there are such.
+    """
 
     name: str
     region: str
     zones: tuple[str, ...]
     tags: dict[str, str] = field(default_factory=dict)
+    id: str = field(default="", compare=False)
+    cidr: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +135,8 @@ class Machine:
 class Notice:
     """The cloud will take a machine away or wants it moved. `before`: when at the latest, if it says so (UTC).
 
-    `kind` is retirement, maintenance or rebalance.
+    `kind`: retirement (the machine, or what is on its local disks, does not survive it), maintenance (it does), or
+    rebalance (the cloud would rather have it elsewhere).
     """
 
     machine: str
@@ -165,6 +171,62 @@ class Capacity:
 
     quotas: tuple[Quota, ...] = ()
     offered: Mapping[str, tuple[str, ...]] | None = None
+
+
+class ConnectionState(StrEnum):
+    """WAITING_FOR_YOU: somebody has to do their part at the other end; `message` says what and where."""
+
+    PENDING = "pending"
+    WAITING_FOR_YOU = "waiting-for-you"
+    READY = "ready"
+    FAILED = "failed"
+    DELETING = "deleting"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeeringSpec:
+    """Our network and another one reach each other. `name` is unique per network.
+
+    `peer_network`: the other one (AWS: id of the VPC, GCP: its name). `peer_owner`: AWS account or GCP project, empty:
+    ours. `peer_region`: AWS only, empty: that of the network. Peerings take no tags at GCP.
+    """
+
+    name: str
+    network: str
+    region: str
+    peer_network: str
+    peer_owner: str = ""
+    peer_region: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointSpec:
+    """An endpoint in our network for a service that somebody publishes, in the same region.
+
+    `service`: AWS `com.amazonaws.vpce.eu-west-1.vpce-svc-0123`, GCP `projects/…/regions/…/serviceAttachments/…`.
+    """
+
+    name: str
+    network: str
+    region: str
+    service: str
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+ConnectionSpec = PeeringSpec | EndpointSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """`address`, `names` (DNS): under which an endpoint is reached, as far as the cloud gives them."""
+
+    id: str
+    name: str
+    state: ConnectionState
+    message: str = ""
+    address: str = ""
+    names: tuple[str, ...] = ()
 
 
 class Provider(Protocol):
@@ -221,8 +283,21 @@ class Provider(Protocol):
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
         """Only from these CIDR blocks may clients reach the engine's ports; none: only from within the network.
 
-        Nothing to do where a network has no firewall of its own: there the engine's authorizer does it. NotFound.
+        Nothing to do where a network has no firewall of its own (`firewall` in the catalogue's data): there the
+        engine's authorizer does it alone. NotFound.
         """
+        ...
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        """Asks for it, and when the other side has done its part does the rest of ours (routes); so call it again.
+
+        InvalidRequest: one of this name goes elsewhere, or the provider has no such connections (`connections` in the
+        catalogue's data).
+        """
+        ...
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        """True when it is gone, also when it never was. All of a network go with it."""
         ...
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:

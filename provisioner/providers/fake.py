@@ -13,11 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from provisioner.providers.base import (
     Capacity,
+    Connection,
+    ConnectionSpec,
+    ConnectionState,
     Image,
     ImageState,
     InvalidRequest,
@@ -28,6 +32,7 @@ from provisioner.providers.base import (
     NetworkSpec,
     NotFound,
     Notice,
+    PeeringSpec,
     ProviderError,
     Shortfall,
 )
@@ -38,6 +43,10 @@ UNKNOWN_VERSION = "0.0.0"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS network (name TEXT PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS client_source (network TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (network, source));
+CREATE TABLE IF NOT EXISTS connection (network TEXT NOT NULL, name TEXT NOT NULL, other TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'waiting-for-you', PRIMARY KEY (network, name));
+CREATE TABLE IF NOT EXISTS notice (machine TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, before TEXT);
 CREATE TABLE IF NOT EXISTS machine (
   number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL, spec_hash TEXT NOT NULL,
   stopped INTEGER NOT NULL DEFAULT 0, ready_at REAL NOT NULL, seen_at REAL NOT NULL, gone_at REAL);
@@ -73,7 +82,7 @@ class FakeSettings:
 
 @dataclass(frozen=True)
 class Effect:
-    """Something that really happened: made, started, stopped, killed, deleted, network-made, network-deleted."""
+    """Something that happened: made, started, stopped, killed, deleted, network-made, connection-deleted ..."""
 
     effect: str
     name: str
@@ -114,11 +123,33 @@ class FakeProvider:
                 (self._settings.clock(),),
             ).fetchall()
             networks = database.execute("SELECT 'network ' || name FROM network ORDER BY name").fetchall()
-        return [name for (name,) in machines + networks]
+            connections = database.execute("SELECT 'connection ' || name FROM connection ORDER BY name").fetchall()
+        return [name for (name,) in machines + networks + connections]
 
     def history(self) -> list[Effect]:
         with self._connection() as database:
             return [Effect(*row) for row in database.execute("SELECT effect, name FROM history ORDER BY id")]
+
+    def answer_connection(self, name: str, state: ConnectionState = ConnectionState.READY) -> None:
+        """What the other side does: accept it, or refuse it (FAILED)."""
+        with self._transaction() as database:
+            database.execute("UPDATE connection SET state = ? WHERE name = ?", (state, name))
+
+    def announce(self, notice: Notice) -> None:
+        """What `notices` tells while the machine is there, until `announce_nothing`."""
+        before = notice.before and notice.before.isoformat()
+        with self._transaction() as database:
+            row = (notice.machine, notice.kind, notice.message, before)
+            database.execute("INSERT INTO notice VALUES (?, ?, ?, ?)", row)
+
+    def announce_nothing(self) -> None:
+        with self._transaction() as database:
+            database.execute("DELETE FROM notice")
+
+    def client_sources(self, network: str) -> list[str]:
+        """From where its firewall lets clients in."""
+        with self._connection() as database:
+            return _sources(database, network)
 
     def machine_at(self, agent_address: str) -> Machine | None:
         """The machine that has this agent address, whatever its state; for fake agents, which live on machines."""
@@ -169,7 +200,7 @@ class FakeProvider:
                 call.effect("network-made")
             elif existing.zones != network.zones:
                 raise InvalidRequest(f"Network {spec.name} exists with other zones.")
-        return existing or network
+        return replace(existing or network, id=f"fake-{spec.name}", cidr="10.0.0.0/8")
 
     def delete_network(self, *, region: str, name: str) -> bool:
         self._check_region(region)
@@ -178,6 +209,8 @@ class FakeProvider:
                 if json.loads(spec)["network"] == name:
                     return False
             if call.database.execute("DELETE FROM network WHERE name = ?", (name,)).rowcount:
+                call.database.execute("DELETE FROM client_source WHERE network = ?", (name,))
+                call.database.execute("DELETE FROM connection WHERE network = ?", (name,))
                 call.effect("network-deleted")
         return True
 
@@ -256,7 +289,44 @@ class FakeProvider:
         self._power_off("kill_machine", "killed", region=region, name=name)
 
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        """Its engines are asked instead."""
+        self._check_region(region)
+        with self._call("allow_clients", network) as call:
+            if _network(call.database, network) is None:
+                raise NotFound(f"There is no network {network} in {region}.")
+            before = _sources(call.database, network)
+            if before != sorted(set(sources)):
+                call.database.execute("DELETE FROM client_source WHERE network = ?", (network,))
+                rows = [(network, source) for source in set(sources)]
+                call.database.executemany("INSERT INTO client_source VALUES (?, ?)", rows)
+                call.effect("clients-changed")
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        self._check_region(spec.region)
+        other = spec.peer_network if isinstance(spec, PeeringSpec) else spec.service
+        with self._call("ensure_connection", spec.name) as call:
+            if _network(call.database, spec.network) is None:
+                raise InvalidRequest(f"There is no network {spec.network} in {spec.region}.")
+            columns = (spec.network, spec.name, other)
+            made = call.database.execute(
+                "INSERT OR IGNORE INTO connection (network, name, other) VALUES (?, ?, ?)", columns
+            )
+            if made.rowcount:
+                call.effect("connection-made")
+            key = (spec.network, spec.name)
+            row = call.database.execute("SELECT * FROM connection WHERE network = ? AND name = ?", key).fetchone()
+            if row["other"] != other:
+                raise InvalidRequest(f"Connection {spec.name} exists with {row['other']}.")
+        state = ConnectionState(row["state"])
+        message = f"Accept the connection to {other}." if state is ConnectionState.WAITING_FOR_YOU else ""
+        return Connection(id=f"fake-{spec.name}", name=spec.name, state=state, message=message)
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        self._check_region(spec.region)
+        with self._call("delete_connection", spec.name) as call:
+            key = (spec.network, spec.name)
+            if call.database.execute("DELETE FROM connection WHERE network = ? AND name = ?", key).rowcount:
+                call.effect("connection-deleted")
+        return True
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []
@@ -269,7 +339,14 @@ class FakeProvider:
         return []
 
     def notices(self, *, region: str) -> list[Notice]:
-        return []
+        with self._call("notices", region) as call:
+            rows = call.database.execute("SELECT machine, kind, message, before FROM notice ORDER BY rowid").fetchall()
+        here = {machine.name for machine in self.list_machines(region=region)} if rows else set()
+        return [
+            Notice(machine=machine, kind=kind, message=message, before=before and datetime.fromisoformat(before))
+            for machine, kind, message, before in rows
+            if machine in here
+        ]
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         self._check_region(region)
@@ -421,6 +498,11 @@ def _existing(database: sqlite3.Connection, name: str) -> sqlite3.Row:
     if row is None or row["gone_at"] is not None:
         raise NotFound(f"There is no machine {name}.")
     return row
+
+
+def _sources(database: sqlite3.Connection, network: str) -> list[str]:
+    rows = database.execute("SELECT source FROM client_source WHERE network = ? ORDER BY source", (network,))
+    return [source for (source,) in rows]
 
 
 def _network(database: sqlite3.Connection, name: str) -> Network | None:

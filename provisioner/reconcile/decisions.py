@@ -6,16 +6,21 @@ never beside another operation that has the cluster to itself, and not when a wh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from backend.clusters import quorum
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import HealingMode, NodeState
+from backend.clusters.windows import Window, is_open, next_opening
 from backend.findings.models import Finding
 from provisioner.reconcile import signs
 from provisioner.reconcile.looks import Look, MachineFact
 from provisioner.reconcile.verdicts import Verdict
 
+# What is left of the time before a machine's retirement when a replacement does not wait for a window any more: it may
+# stream for hours.
+LEAST_NOTICE = timedelta(hours=12)
 # Seconds after an engine's end at which the control plane starts it itself. Before, and in between, its agent does.
 START_ENGINE_AFTER = (10, 60, 300, 900, 3600)
 
@@ -41,6 +46,9 @@ class Situation:
     is_being_healed: bool = False
     replaced_today: int = 0
     zone_lost: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    windows: Sequence[Window] = ()
+    """The cluster's maintenance windows, where the finding is about something that can wait for one."""
 
     @property
     def look(self) -> Look:
@@ -101,6 +109,8 @@ def decide(situation: Situation) -> Decision:
         return Nothing("Someone stopped this node, so it is neither started nor replaced by itself.")
     if code == signs.ENGINE_DOWN:
         return _about_engine(situation)
+    if code == signs.MACHINE_RETIRING:
+        return _about_retirement(situation)
     return _about_death(situation)
 
 
@@ -124,6 +134,20 @@ def _about_engine(situation: Situation) -> Decision:
     return StartEngine(attempt) if attempt else Nothing("Its agent starts the engine again by itself.")
 
 
+def _about_retirement(situation: Situation) -> Decision:
+    """In a maintenance window if one begins long enough before, else at once: the date does not wait for windows."""
+    if situation.verdict.state is not NodeState.UP:
+        return Nothing(
+            "It is not replaced for what is announced while it does not serve: that has a finding of its own."
+        )
+    if not is_open(situation.windows, situation.now):
+        opens, due = next_opening(situation.windows, situation.now), situation.finding.due_at
+        if opens is not None and (due is None or opens <= due - LEAST_NOTICE):
+            return Nothing(f"It is replaced in the maintenance window that begins at {opens:%Y-%m-%d %H:%M} UTC.")
+    # It serves until the new one has all its data, so no row is without a replica meanwhile, however many there are.
+    return _replacement(situation, losing=False)
+
+
 def _about_death(situation: Situation) -> Decision:
     if situation.verdict.state is not NodeState.DOWN or situation.look.status is not None:
         return Nothing("")
@@ -139,9 +163,10 @@ def _about_death(situation: Situation) -> Decision:
     return _replacement(situation)
 
 
-def _replacement(situation: Situation) -> Decision:
+def _replacement(situation: Situation, *, losing: bool = True) -> Decision:
+    """`losing`: what the node has cannot be asked of it any more."""
     for rule in (_waits_for_operation, _majority_unseen, _quorum_at_risk, _zone_lost, _enough_for_today):
-        if why := rule(situation):
+        if (losing or rule is not _quorum_at_risk) and (why := rule(situation)):
             return Nothing(why)
     return Replace()
 

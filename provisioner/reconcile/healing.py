@@ -21,6 +21,7 @@ from backend.accounts.states import Permission, Role
 from backend.changes import actions as changes
 from backend.changes.schemas import ReplaceNode
 from backend.clusters.models import Cluster, Node
+from backend.clusters.queries import maintenance_windows
 from backend.core.errors import DomainError
 from backend.findings import actions as findings
 from backend.findings.models import Finding
@@ -65,17 +66,17 @@ _HEAVY_STEPS = frozenset({"upgrade_sstables", "clean_up", "rebuild"})
 _HEAVY_KINDS = frozenset({"repair"})
 
 
-def heal_clusters() -> int:
-    """Do what can be done about what is open. How many findings something was done about."""
+def heal_clusters(codes: Sequence[str] = signs.HEALABLE) -> int:
+    """Do what can be done about what is open of these codes. How many findings something was done about."""
     with alone("reconcile-healing") as mine, ThreadPoolExecutor(THREADS) as threads:
-        return _heal(threads) if mine else 0
+        return _heal(threads, codes) if mine else 0
 
 
-def _heal(threads: ThreadPoolExecutor) -> int:
+def _heal(threads: ThreadPoolExecutor, codes: Sequence[str]) -> int:
     began, done = time.monotonic(), 0
     opened: dict[str, list[Finding]] = defaultdict(list)
     # In no order: what takes long must not keep the rest from its turn.
-    found = Finding.objects.filter(state=FindingState.OPEN, code__in=signs.HEALABLE, cluster__isnull=False)
+    found = Finding.objects.filter(state=FindingState.OPEN, code__in=codes, cluster__isnull=False)
     for finding in found.order_by("?"):
         opened[finding.cluster_id or ""].append(finding)
     lost = _lost_zones([finding for about in opened.values() for finding in about if finding.code in signs.DEATHS])
@@ -103,6 +104,8 @@ def _situations(
     started = [finding.operation_id for finding in opened if finding.operation_id]
     at_it = set(Operation.objects.filter(id__in=started, state__in=OPEN).values_list("id", flat=True))
     now = timezone.now()
+    can_wait = any(finding.code in signs.ANNOUNCED for finding in opened)
+    windows = maintenance_windows(cluster.id) if can_wait else []
     return [
         Situation(
             finding=finding,
@@ -116,6 +119,8 @@ def _situations(
             is_being_healed=finding.operation_id in at_it,
             worked_on=finding.subject in in_work,
             replaced_today=_replaced_today(cluster),
+            now=now,
+            windows=windows,
             zone_lost=(cluster.provider, by_id[finding.subject].zone) in lost,
         )
         for finding in sorted(opened, key=lambda finding: finding.first_seen_at)
@@ -220,8 +225,10 @@ def _replace(situation: Situation) -> tuple[str, str]:
         code=situation.finding.code,
         operation_id=begun.operation.id,
     )
-    dead_for = f"after {situation.age_seconds:.0f} s" if situation.finding.code in signs.DEATHS else "at once"
-    return f"Replaced by a new node on a new machine, {dead_for}.", begun.operation.id
+    when = f"after {situation.age_seconds:.0f} s" if situation.finding.code in signs.DEATHS else "at once"
+    if situation.finding.code == signs.MACHINE_RETIRING:
+        when = "before its machine is taken away"
+    return f"Replaced by a new node on a new machine, {when}.", begun.operation.id
 
 
 def _pause_heavy_work(cluster: Cluster) -> str:

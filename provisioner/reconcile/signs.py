@@ -21,10 +21,15 @@ NOT_SEEN = "not-seen-by-ring"
 DISK_FILLING = "disk-filling"
 CERTIFICATE_ENDING = "certificate-ending"
 CLOCK_DRIFT = "clock-drift"
+MACHINE_RETIRING = "machine-retiring"
+MACHINE_MAINTENANCE = "machine-maintenance"
+MACHINE_REBALANCE = "machine-rebalance"
 
 DEATHS = (MACHINE_OFF, MACHINE_DEAD, MACHINE_GONE)
 # About whether the node serves. While an operation works on a node they are its business.
 ABOUT_STATE = (ENGINE_DOWN, *DEATHS, DATA_LOST, AGENT_SILENT, NOT_SEEN)
+# What the provider has announced (notices.py, which also has MACHINE_RETIRING acted on).
+ANNOUNCED = (MACHINE_RETIRING, MACHINE_MAINTENANCE, MACHINE_REBALANCE)
 # What healing.py may do something about.
 HEALABLE = (ENGINE_DOWN, *DEATHS, DATA_LOST, DISK_FILLING)
 ABOUT_FACTS = (DISK_FILLING, CERTIFICATE_ENDING, CLOCK_DRIFT)

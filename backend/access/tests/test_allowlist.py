@@ -1,9 +1,10 @@
 import pytest
 
-from backend.access import actions
+from backend.access import actions, queries
 from backend.access.models import Allowlist
 from backend.accounts.states import Permission, Role
 from backend.audit.models import AuditRecord
+from backend.catalog.models import Provider
 from backend.clusters.models import Cluster
 from backend.clusters.tests.conftest import finish_operations
 from backend.conftest import ApiClient, Tenant
@@ -95,3 +96,19 @@ def test_a_cluster_that_does_not_serve_takes_no_list(api: ApiClient, creating: C
 def test_a_deleted_cluster_takes_no_list(api: ApiClient, deleted: Cluster):
     answer = api.put(f"/clusters/{deleted.id}/allowlist", {"entries": []})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "cluster_deleted")
+
+
+def test_behind_a_firewall_an_engine_without_a_list_of_its_own_takes_one(api: ApiClient, active: Cluster):
+    Cluster.objects.filter(id=active.id).update(engine="scylla")
+    path = f"/clusters/{active.id}/allowlist"
+    assert api.get(path).json()["allowed_actions"][0]["allowed"] is False
+    Provider.objects.filter(id="local").update(firewall=True)
+    shown = api.get(path).json()
+    assert shown["allowed_actions"][0]["allowed"] is True
+    assert "nobody from outside" in shown["effect"]
+    started = api.put(path, {"entries": [OFFICE]})
+    assert started.status_code == 202, started.content
+    steps = Operation.objects.get(id=started.json()["operation"]["id"]).steps
+    assert list(steps.values_list("name", flat=True)) == ["allow_clients"]
+    assert api.get(path).json()["effect"] == "The network's firewall lets in these networks only."
+    assert (queries.engine_cidrs(active.id), queries.has_allowlist(active.id)) == ([], False)

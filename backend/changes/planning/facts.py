@@ -41,6 +41,10 @@ class Facts:
     """Of the engine, that can be ordered."""
     upgrade_targets: Sequence[str]
     """The versions that the cluster may change to from its own."""
+    connections: bool = False
+    """Networks of the provider can have connections with others."""
+    firewall: bool = False
+    """Networks of the provider have a firewall, which lets in whom the allowlist names."""
     check_settings: Callable[[Mapping[str, Any]], Sequence[SettingProblem]]
     needing_restart: Callable[[Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
     """Of the settings that differ between two mappings, those that every node is restarted for."""

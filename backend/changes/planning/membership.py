@@ -330,7 +330,11 @@ def add_datacenter(facts: Facts, change: AddDatacenter) -> Proposal:
         node.tokens, node.is_seed = allocated[rack][turn], turn == 0
     first = facts.datacenters[0]
     planned = membership.add_datacenter(
-        living=facts.nodes, new_datacenter=datacenter, new=new, keyspaces=change.keyspaces
+        living=facts.nodes,
+        new_datacenter=datacenter,
+        new=new,
+        keyspaces=change.keyspaces,
+        firewall=facts.firewall,
     )
     copied = _data(facts.nodes_of(first)) * len(datacenter.zones) // len(first.zones)
     what = "All of the users' keyspaces" if change.keyspaces is None else listed(list(change.keyspaces))
@@ -374,7 +378,9 @@ def remove_datacenter(facts: Facts, change: RemoveDatacenter) -> Proposal:
     leaving = list(reversed(facts.nodes_of(datacenter)))
     living = [node for node in facts.nodes if node.datacenter_id != datacenter.id]
     return Proposal(
-        planned=membership.remove_datacenter(living=living, datacenter=datacenter, leaving=leaving),
+        planned=membership.remove_datacenter(
+            living=living, datacenter=datacenter, leaving=leaving, connections=facts.connections
+        ),
         title=f"Remove the data centre {datacenter.name} with {count(len(leaving), 'node')}",
         mode=Mode.MEMBERSHIP,
         touched=tuple(node.name for node in leaving),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from backend.changes.plans import Planned, in_one_go
 from backend.clusters.models import Datacenter, Node
+from backend.clusters.plans import allow_clients, delete_connections
 from backend.operations.actions import PlannedStep
 
 # Seconds that things usually take with little data, until history says better.
@@ -142,10 +143,11 @@ def add_datacenter(
     new_datacenter: Datacenter,
     new: Sequence[Node],
     keyspaces: Sequence[str] | None = None,
+    firewall: bool = False,
 ) -> Planned:
     """The new nodes join without data; then keyspaces are replicated there and each node is filled from the first.
 
-    `keyspaces`: of the users', to be replicated there; None: all of them.
+    `keyspaces`: of the users', to be replicated there; None: all of them. `firewall`: its network has one.
     """
     return Planned(
         kind="add_datacenter",
@@ -162,6 +164,8 @@ def add_datacenter(
             _lift(living),
             *_one_by_one(new, "rebuild", "Copy the data from the first data centre", _STREAMING_DEADLINE),
             *(group for node in new for group in _checked(node)),
+            # Late, so that a list that is changed meanwhile is the one that counts.
+            *([[allow_clients(new_datacenter)]] if firewall else []),
             _restore(living),
             _publish([*living, *new]),
         ],
@@ -175,7 +179,9 @@ def add_datacenter(
     )
 
 
-def remove_datacenter(*, living: Sequence[Node], datacenter: Datacenter, leaving: Sequence[Node]) -> Planned:
+def remove_datacenter(
+    *, living: Sequence[Node], datacenter: Datacenter, leaving: Sequence[Node], connections: bool = False
+) -> Planned:
     """Nothing is replicated there any more, then its nodes leave and its machines go."""
     return Planned(
         kind="remove_datacenter",
@@ -183,6 +189,7 @@ def remove_datacenter(*, living: Sequence[Node], datacenter: Datacenter, leaving
             [_about(datacenter, "check_removal", "Check that no data is only there", 120)],
             [_about(datacenter, "unreplicate", "Stop replicating to this data centre", 120)],
             *(group for node in leaving for group in _leave(node)),
+            *([[delete_connections(datacenter)]] if connections else []),
             [_about(datacenter, "delete_network", "Delete the network", 120)],
             _publish(_without(living, leaving)),
         ],

@@ -19,6 +19,10 @@ export interface Change {
 const CLUSTER_QUERIES = new Set([
   "getCluster",
   "listClusterNodes",
+  "getClusterNode",
+  "getNodeTuning",
+  "getClusterNetwork",
+  "listNetworkConnections",
   "getConnection",
   "listClusterFindings",
   "getAllowlist",

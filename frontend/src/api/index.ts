@@ -14,6 +14,7 @@ export type {
   CloudAccountDetail,
   CloudAccountOrder,
   Cluster,
+  ClusterNetwork,
   ClusterOrder,
   ClusterState,
   Connection,
@@ -21,6 +22,7 @@ export type {
   DatabaseRole,
   DatabaseRoles,
   Finding,
+  FirstBootStep,
   Grant,
   Image as MachineImage,
   ImageOrder,
@@ -29,6 +31,7 @@ export type {
   MaintenanceWindow,
   MaintenanceWindows,
   Member,
+  NetworkConnection,
   Node,
   NodeState,
   Operation,
@@ -45,6 +48,8 @@ export type {
   StepState,
   Token,
   TokenOrder,
+  TuningCheck,
+  TuningReport,
   Weekday,
 } from "./__generated__/types.gen";
 export * from "./downloads";

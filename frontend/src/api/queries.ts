@@ -3,6 +3,7 @@ import * as generated from "./__generated__/@tanstack/react-query.gen";
 import { planChange } from "./__generated__/sdk.gen";
 import type {
   ChangeClusterData,
+  CreateNetworkConnectionData,
   ListAuditRecordsData,
   ListClustersData,
   ListOperationsData,
@@ -13,6 +14,9 @@ export const PAGE_SIZE = 25;
 
 /** One change of a cluster: what may be planned and carried out. */
 export type ClusterChange = ChangeClusterData["body"];
+
+/** A peering or an endpoint as it is ordered. */
+export type NetworkConnectionOrder = CreateNetworkConnectionData["body"];
 
 // One function per thing a page shows; pages know these and the mutations, and nothing of keys.
 
@@ -31,6 +35,17 @@ export const clusterQuery = (id: string) => generated.getClusterOptions({ path: 
 
 export const clusterNodesQuery = (id: string) =>
   generated.listClusterNodesOptions({ path: { cluster_id: id }, query: { limit: 200 } });
+
+export const nodeQuery = (clusterId: string, nodeId: string) =>
+  generated.getClusterNodeOptions({ path: { cluster_id: clusterId, node_id: nodeId } });
+
+export const nodeTuningQuery = (clusterId: string, nodeId: string) =>
+  generated.getNodeTuningOptions({ path: { cluster_id: clusterId, node_id: nodeId } });
+
+export const networkQuery = (id: string) => generated.getClusterNetworkOptions({ path: { cluster_id: id } });
+
+export const networkConnectionsQuery = (id: string) =>
+  generated.listNetworkConnectionsOptions({ path: { cluster_id: id }, query: { limit: 200 } });
 
 export const connectionQuery = (id: string) => generated.getConnectionOptions({ path: { cluster_id: id } });
 
@@ -114,10 +129,12 @@ export {
   createCloudAccountMutation,
   createClusterMutation,
   createInvitationMutation,
+  createNetworkConnectionMutation,
   createRoleMutation,
   createTokenMutation,
   deleteCloudAccountMutation,
   deleteClusterMutation,
+  deleteNetworkConnectionMutation,
   deleteRoleMutation,
   deprecateImageMutation,
   grantRoleMutation,

@@ -1,5 +1,5 @@
 import StatusIndicator, { type StatusIndicatorProps } from "@cloudscape-design/components/status-indicator";
-import type { ClusterState, NodeState, OperationState, StepState } from "../api";
+import type { ClusterState, NetworkConnection, NodeState, OperationState, StepState } from "../api";
 
 // How each of the API's state words looks. What a state allows is the API's business (`allowed_actions`).
 
@@ -21,6 +21,15 @@ const NODE: Record<NodeState, [StatusIndicatorProps.Type, string]> = {
   unobserved: ["warning", "Not observed"],
   data_lost: ["error", "Data lost"],
   leaving: ["in-progress", "Leaving"],
+  deleted: ["stopped", "Deleted"],
+};
+
+const CONNECTION: Record<NetworkConnection["state"], [StatusIndicatorProps.Type, string]> = {
+  creating: ["in-progress", "Creating"],
+  waiting_for_you: ["warning", "Waiting for you"],
+  active: ["success", "Active"],
+  failed: ["error", "Failed"],
+  deleting: ["in-progress", "Deleting"],
   deleted: ["stopped", "Deleted"],
 };
 
@@ -65,6 +74,15 @@ export function ClusterStateBadge({ state }: { state: ClusterState }) {
 
 export function NodeStateBadge({ state }: { state: NodeState }) {
   const [type, text] = NODE[state];
+  return (
+    <StatusIndicator type={type} wrapText={false}>
+      {text}
+    </StatusIndicator>
+  );
+}
+
+export function ConnectionStateBadge({ state }: { state: NetworkConnection["state"] }) {
+  const [type, text] = CONNECTION[state];
   return (
     <StatusIndicator type={type} wrapText={false}>
       {text}

@@ -14,6 +14,9 @@ import { Moment } from "../components/moment";
 import { RouteLink } from "../components/route-link";
 import { toast } from "../hooks/use-toasts";
 
+const WARNING = { type: "warning", statusIconAriaLabel: "Warning" } as const;
+const INFO = { type: "info", statusIconAriaLabel: "Info" } as const;
+
 /** The networks from which roles may log in. */
 export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: Allowlist }) {
   const [entries, setEntries] = useState(saved.entries);
@@ -55,11 +58,7 @@ export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: All
     >
       <SpaceBetween size="m">
         {error && <ErrorBox error={error} />}
-        {saved.entries.length === 0 && (
-          <Alert type="warning" statusIconAriaLabel="Warning">
-            The list is empty: logins are accepted from everywhere.
-          </Alert>
-        )}
+        <Alert {...(saved.entries.length === 0 && !saved.firewall ? WARNING : INFO)}>{saved.effect}</Alert>
         <AttributeEditor
           items={entries}
           addButtonText="Add network"

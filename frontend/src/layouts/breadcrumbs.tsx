@@ -1,7 +1,7 @@
 import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
 import { useQuery } from "@tanstack/react-query";
 import { useParams, useRouter, useRouterState } from "@tanstack/react-router";
-import { cloudAccountQuery, clusterQuery, operationQuery } from "../api";
+import { cloudAccountQuery, clusterQuery, nodeQuery, operationQuery } from "../api";
 
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
@@ -17,8 +17,9 @@ const SECTIONS: Record<string, string> = {
 export function Breadcrumbs() {
   const router = useRouter();
   const pathname = useRouterState({ select: (state) => state.location.pathname });
-  const { accountId, clusterId, operationId } = useParams({ strict: false });
+  const { accountId, clusterId, nodeId, operationId } = useParams({ strict: false });
   const cluster = useQuery({ ...clusterQuery(clusterId ?? ""), enabled: clusterId !== undefined });
+  const node = useQuery({ ...nodeQuery(clusterId ?? "", nodeId ?? ""), enabled: nodeId !== undefined });
   const operation = useQuery({ ...operationQuery(operationId ?? ""), enabled: operationId !== undefined });
 
   const account = useQuery({ ...cloudAccountQuery(accountId ?? ""), enabled: accountId !== undefined });
@@ -26,8 +27,9 @@ export function Breadcrumbs() {
   const section = pathname.split("/")[1] ?? "";
   const items = [{ text: SECTIONS[section] ?? "Ringmaster", href: `/${section}` }];
   if (pathname === "/clusters/new") items.push({ text: "Order cluster", href: pathname });
-  if (clusterId) items.push({ text: cluster.data?.name ?? clusterId, href: pathname });
+  if (clusterId) items.push({ text: cluster.data?.name ?? clusterId, href: `/clusters/${clusterId}` });
   if (accountId) items.push({ text: account.data?.name ?? accountId, href: pathname });
+  if (nodeId) items.push({ text: node.data?.name ?? nodeId, href: pathname });
   if (operationId) items.push({ text: operation.data?.title ?? operationId, href: pathname });
 
   // On a list's own page its heading says the same.

@@ -147,7 +147,7 @@ function ZoneNodes({ cluster, zone, nodes }: { cluster: Cluster; zone: string; n
       }
       empty={<Box color="inherit">No nodes in this zone.</Box>}
       columnDefinitions={[
-        { id: "name", header: "Node", isRowHeader: true, cell: ({ name }) => name },
+        { id: "name", header: "Node", isRowHeader: true, cell: (node) => <NodeLink cluster={cluster} node={node} /> },
         { id: "state", header: "State", cell: (node) => <NodeState node={node} /> },
         { id: "address", header: "Address", cell: ({ address }) => address ?? "–" },
         { id: "type", header: "Machine type", cell: ({ machine_type }) => machine_type },
@@ -164,6 +164,14 @@ function ZoneNodes({ cluster, zone, nodes }: { cluster: Cluster; zone: string; n
         { id: "actions", header: "Actions", cell: (node) => <NodeMenu cluster={cluster} node={node} /> },
       ]}
     />
+  );
+}
+
+function NodeLink({ cluster, node }: { cluster: Cluster; node: Node }) {
+  return (
+    <RouteLink to="/clusters/$clusterId/nodes/$nodeId" params={{ clusterId: cluster.id, nodeId: node.id }}>
+      {node.name}
+    </RouteLink>
   );
 }
 

@@ -15,12 +15,14 @@ from backend.catalog.models import Provider
 from backend.clusters import actions, authorities
 from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
 from backend.clusters.schemas import ClusterOrder
+from backend.connections.models import NetworkConnection
 from backend.operations.models import Operation
 from provisioner import runner
 from provisioner.agent.fake import FakeAgents
 from provisioner.engines import registry as engines
 from provisioner.operations import create_cluster, passwords, registry
 from provisioner.operations.surroundings import Surroundings, use
+from provisioner.providers.base import Network
 from provisioner.providers.fake import FakeProvider, FakeSettings
 
 ZONES = ("fake-1a", "fake-1b", "fake-1c")
@@ -56,7 +58,11 @@ class ClusterWorld:
             "machines": sorted(
                 (machine.zone, str(machine.state)) for machine in self.provider.list_machines(region="fake-1")
             ),
-            "networks": len(self.provider.list_networks(region="fake-1")),
+            "networks": len(self._networks()),
+            "let in": [self.provider.client_sources(network.name) for network in self._networks()],
+            "connections": sorted(
+                NetworkConnection.objects.filter(cluster=cluster).values_list("name", "state", "message")
+            ),
             "roles": sorted(self.agents.roles(cluster.ring_name)),
             "engines": self._engines(),
             "access": self._access(),
@@ -66,6 +72,9 @@ class ClusterWorld:
             "secrets": sorted(Secret.objects.filter(owner=cluster.id).values_list("purpose", flat=True)),
             "enrolments": NodeEnrolment.objects.filter(node__cluster=cluster).count(),
         }
+
+    def _networks(self) -> list[Network]:
+        return self.provider.list_networks(region="fake-1")
 
     def leftovers(self) -> list[str]:
         return [thing for thing in self._things() if thing not in self.before]

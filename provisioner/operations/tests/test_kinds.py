@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from backend.clusters import actions, plans
-from backend.clusters.models import Node
+from backend.clusters.models import Datacenter, Node
 from backend.operations.models import Operation
 from provisioner.operations import create_cluster, delete_cluster, rotate_credentials, testing
 from provisioner.operations.base import OperationCode
@@ -62,10 +62,11 @@ def test_every_undo_may_run_twice(code: OperationCode, worlds: testing.Worlds) -
 
 
 def test_every_planned_step_has_code() -> None:
-    nodes = [Node(id="nod_1", name="one"), Node(id="nod_2", name="two")]
+    datacenter = Datacenter(id="dc_1", name="dc")
+    nodes = [Node(id=f"nod_{name}", name=name, datacenter=datacenter) for name in ("one", "two")]
     planned = [
-        (create_cluster.CODE, plans.create_cluster(nodes)),
-        (delete_cluster.CODE, plans.delete_cluster(nodes)),
+        (create_cluster.CODE, plans.create_cluster(nodes, firewall=True)),
+        (delete_cluster.CODE, plans.delete_cluster(nodes, connections=True)),
         (rotate_credentials.CODE, plans.rotate_credentials()),
     ]
     for code, groups in planned:

@@ -6,8 +6,6 @@ Both may wait for somebody in another account to accept them; that is a state, n
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from provisioner.providers.aws import tags
@@ -15,53 +13,14 @@ from provisioner.providers.aws.cloud import Cloud, Service
 from provisioner.providers.aws.errors import InUse, Missing
 from provisioner.providers.aws.networks import Networks, Place
 from provisioner.providers.aws.settings import AwsSettings
-from provisioner.providers.base import InvalidRequest
-
-
-class ConnectionState(StrEnum):
-    """WAITING_FOR_YOU: somebody has to accept it at the other end; `message` says what and where."""
-
-    PENDING = "pending"
-    WAITING_FOR_YOU = "waiting-for-you"
-    READY = "ready"
-    FAILED = "failed"
-    DELETING = "deleting"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeeringSpec:
-    """`peer_account` and `peer_region` None: those of the network. `name` is unique per network."""
-
-    name: str
-    network: str
-    region: str
-    peer_vpc: str
-    peer_account: str | None = None
-    peer_region: str | None = None
-    tags: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointSpec:
-    """An endpoint in the network for a PrivateLink service, such as `com.amazonaws.vpce.eu-west-1.vpce-svc-0123`."""
-
-    name: str
-    network: str
-    region: str
-    service: str
-    tags: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """`names`: DNS names under which an endpoint is reached; empty for a peering."""
-
-    id: str
-    name: str
-    state: ConnectionState
-    message: str = ""
-    names: tuple[str, ...] = ()
-
+from provisioner.providers.base import (
+    Connection,
+    ConnectionSpec,
+    ConnectionState,
+    EndpointSpec,
+    InvalidRequest,
+    PeeringSpec,
+)
 
 _PEERING = {
     "initiating-request": ConnectionState.PENDING,
@@ -92,6 +51,20 @@ class Connections:
         self._settings = settings
         self._networks = networks
 
+    def ensure(self, spec: ConnectionSpec) -> Connection:
+        match spec:
+            case PeeringSpec():
+                return self.ensure_peering(spec)
+            case EndpointSpec():
+                return self.ensure_endpoint(spec)
+
+    def delete(self, spec: ConnectionSpec) -> bool:
+        match spec:
+            case PeeringSpec():
+                return self.delete_peering(region=spec.region, network=spec.network, name=spec.name)
+            case EndpointSpec():
+                return self.delete_endpoint(region=spec.region, network=spec.network, name=spec.name)
+
     def ensure_peering(self, spec: PeeringSpec) -> Connection:
         """Asks for it, and once it was accepted adds the route to the other side's addresses.
 
@@ -101,15 +74,15 @@ class Connections:
         ec2 = self._cloud.ec2(spec.region)
         peering = self._peering(ec2, spec.network, spec.name)
         if peering is None:
-            other = {"PeerOwnerId": spec.peer_account, "PeerRegion": spec.peer_region}
+            other = {"PeerOwnerId": spec.peer_owner, "PeerRegion": spec.peer_region}
             peering = ec2.call(
                 "create_vpc_peering_connection",
                 VpcId=place.vpc,
-                PeerVpcId=spec.peer_vpc,
+                PeerVpcId=spec.peer_network,
                 TagSpecifications=self._tagged("vpc-peering-connection", spec),
-                **{key: value for key, value in other.items() if value is not None},
+                **{key: value for key, value in other.items() if value},
             )["VpcPeeringConnection"]
-        if peering["AccepterVpcInfo"]["VpcId"] != spec.peer_vpc:
+        if peering["AccepterVpcInfo"]["VpcId"] != spec.peer_network:
             raise InvalidRequest(f"Peering {spec.name} exists with {peering['AccepterVpcInfo']['VpcId']}.")
         if peering["Status"]["Code"] == "active":
             theirs = peering["AccepterVpcInfo"]["CidrBlock"]

@@ -65,7 +65,14 @@ class Networks:
         with self._lock:
             self._places[spec.region, spec.name] = Place(vpc["VpcId"], group["GroupId"], subnets)
         kept = dict(spec.tags) if anchor is None else tags.callers(tags.tags_of(anchor))
-        return Network(name=spec.name, region=spec.region, zones=spec.zones, tags=kept)
+        return Network(
+            name=spec.name,
+            region=spec.region,
+            zones=spec.zones,
+            tags=kept,
+            id=vpc["VpcId"],
+            cidr=vpc.get("CidrBlock", ""),
+        )
 
     def all(self, region: str) -> list[Network]:
         ec2 = self._cloud.ec2(region)

@@ -10,12 +10,21 @@ from provisioner.providers.aws.machines import Machines
 from provisioner.providers.aws.networks import Networks
 from provisioner.providers.aws.notices import notices
 from provisioner.providers.aws.settings import AwsSettings
-from provisioner.providers.base import Capacity, Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
+from provisioner.providers.base import (
+    Capacity,
+    Connection,
+    ConnectionSpec,
+    Image,
+    Machine,
+    MachineSpec,
+    Network,
+    NetworkSpec,
+    Notice,
+    Shortfall,
+)
 
 
 class AwsProvider:
-    """`connections`: peerings and endpoints, which only AWS has."""
-
     def __init__(self, settings: AwsSettings) -> None:
         self._cloud = Cloud(settings)
         self._networks = Networks(self._cloud, settings)
@@ -66,6 +75,12 @@ class AwsProvider:
 
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
         self._networks.allow_clients(region=region, network=network, sources=sources)
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        return self.connections.ensure(spec)
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        return self.connections.delete(spec)
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return self._checks.shortfalls(region=region, machine=machine_type, machines=machines)

@@ -4,59 +4,22 @@ Both may wait for somebody in another project; that is a state, not an error.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, field
-from enum import StrEnum
 
 from google.cloud import compute_v1
 
-from provisioner.providers.base import InvalidRequest, NotFound
+from provisioner.providers.base import (
+    Connection,
+    ConnectionSpec,
+    ConnectionState,
+    EndpointSpec,
+    InvalidRequest,
+    NotFound,
+    PeeringSpec,
+)
 from provisioner.providers.gcp import networks
 from provisioner.providers.gcp.client import Compute
 from provisioner.providers.gcp.errors import AlreadyThere, InUse, NotReady
 from provisioner.providers.gcp.names import NETWORK_LABEL, checked_name, labels
-
-
-class ConnectionState(StrEnum):
-    """WAITING_FOR_YOU: somebody has to do their part at the other end; `message` says what and where."""
-
-    PENDING = "pending"
-    WAITING_FOR_YOU = "waiting-for-you"
-    READY = "ready"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeeringSpec:
-    """`peer_project` empty: that of the network. `name` is unique per network. Peerings take no labels."""
-
-    name: str
-    network: str
-    region: str
-    peer_network: str
-    peer_project: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointSpec:
-    """An endpoint in the network for somebody's service: `projects/…/regions/…/serviceAttachments/…`, same region."""
-
-    name: str
-    network: str
-    region: str
-    service: str
-    tags: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """`address`: at which an endpoint is reached; empty for a peering."""
-
-    id: str
-    name: str
-    state: ConnectionState
-    message: str = ""
-    address: str = ""
-
 
 _ENDPOINT = {
     "ACCEPTED": ConnectionState.READY,
@@ -67,10 +30,26 @@ _ENDPOINT = {
 }
 
 
+def ensure(compute: Compute, spec: ConnectionSpec) -> Connection:
+    match spec:
+        case PeeringSpec():
+            return ensure_peering(compute, spec)
+        case EndpointSpec():
+            return ensure_endpoint(compute, spec)
+
+
+def delete(compute: Compute, spec: ConnectionSpec) -> bool:
+    match spec:
+        case PeeringSpec():
+            return delete_peering(compute, network=spec.network, name=spec.name)
+        case EndpointSpec():
+            return delete_endpoint(compute, region=spec.region, network=spec.network, name=spec.name)
+
+
 def ensure_peering(compute: Compute, spec: PeeringSpec) -> Connection:
     """Our half of it; the other side makes the other. InvalidRequest."""
     network = _network(compute, spec.network)
-    link = f"projects/{spec.peer_project or compute.project}/global/networks/{spec.peer_network}"
+    link = f"projects/{spec.peer_owner or compute.project}/global/networks/{spec.peer_network}"
     peering = _peering(network, checked_name(spec.name))
     if peering is None:
         resource = compute_v1.NetworkPeering(name=spec.name, network=link, exchange_subnet_routes=True)

@@ -297,7 +297,8 @@ def _notice(instance: compute_v1.Instance) -> Notice | None:
     reasons = ", ".join(str(reason) for reason in announced.maintenance_reasons)
     return Notice(
         machine=instance.name,
-        kind="maintenance",
+        # The machine is stopped for it, and local disks do not survive that.
+        kind="retirement",
         message=f"GCP has announced maintenance ({announced.type_ or 'unspecified'}{': ' + reasons if reasons else ''})"
         f" from {announced.window_start_time or 'a time not yet said'}; the machine will be stopped for it.",
         before=datetime.datetime.fromisoformat(announced.window_start_time) if announced.window_start_time else None,

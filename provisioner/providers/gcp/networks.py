@@ -8,6 +8,7 @@ import ipaddress
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from google.cloud import compute_v1
 
@@ -37,7 +38,7 @@ def ensure(compute: Compute, spec: NetworkSpec) -> Network:
         raise InvalidRequest(f"Network {spec.name} exists with other zones: {', '.join(made.zones)}.")
     _ensure_subnet(compute, wanted)
     _ensure_rules(compute, wanted)
-    return made
+    return replace(made, id=made.name, cidr=subnet_range(compute.settings.address_block, made.name))
 
 
 def find(compute: Compute, name: str) -> Network | None:

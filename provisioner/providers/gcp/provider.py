@@ -2,7 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from provisioner.providers.base import Capacity, Image, Machine, MachineSpec, Network, NetworkSpec, Notice, Shortfall
+from provisioner.providers.base import (
+    Capacity,
+    Connection,
+    ConnectionSpec,
+    Image,
+    Machine,
+    MachineSpec,
+    Network,
+    NetworkSpec,
+    Notice,
+    Shortfall,
+)
 from provisioner.providers.gcp import capacity, connections, images, machines, networks, permissions
 from provisioner.providers.gcp.client import compute
 from provisioner.providers.gcp.settings import GcpSettings
@@ -55,6 +66,12 @@ class GcpProvider:
 
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
         networks.allow_clients(self._compute, region, network, sources)
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        return connections.ensure(self._compute, spec)
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        return connections.delete(self._compute, spec)
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return capacity.shortfalls(self._compute, region=region, machine_type_name=machine_type, machines=machines)

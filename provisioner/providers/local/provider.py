@@ -8,6 +8,8 @@ from typing import Any
 
 from provisioner.providers.base import (
     Capacity,
+    Connection,
+    ConnectionSpec,
     Image,
     InvalidRequest,
     Machine,
@@ -109,6 +111,13 @@ class LocalProvider:
 
     def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
         """The engine's own authorizer does it: loopback has no firewall of ours."""
+
+    def ensure_connection(self, spec: ConnectionSpec) -> Connection:
+        raise InvalidRequest("Networks of this machine have no connections to others.")
+
+    def delete_connection(self, spec: ConnectionSpec) -> bool:
+        """There never was one."""
+        return True
 
     def shortfalls(self, *, region: str, machine_type: str, machines: Mapping[str, int]) -> list[Shortfall]:
         return []

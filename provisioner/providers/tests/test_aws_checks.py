@@ -3,12 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.providers.aws.connections import EndpointSpec, PeeringSpec
 from provisioner.providers.aws.provider import AwsProvider
 from provisioner.providers.aws.settings import AwsSettings, Placement
 from provisioner.providers.aws_emulator.emulator import Emulator
 from provisioner.providers.aws_emulator.faults import Fault
-from provisioner.providers.base import AccessDenied, InvalidRequest, Notice
+from provisioner.providers.base import AccessDenied, EndpointSpec, InvalidRequest, Notice, PeeringSpec
 from provisioner.providers.tests.aws_policy import FOLDER, allowed_actions, permissions, tagging_actions
 from provisioner.providers.tests.aws_world import NETWORK, REGION, ZONES, spec
 
@@ -138,14 +137,16 @@ def test_it_needs_all_of_the_policy_document_and_nothing_else(aws_cloud: Emulato
     provider.start_machine(region=REGION, name=machine.name)
     provider.notices(region=REGION)
     provider.shortfalls(region=REGION, machine_type="i3.large", machines={ZONES[0]: 1})
-    peering = PeeringSpec(name="p", network=NETWORK.name, region=REGION, peer_vpc=moto.create_vpc("172.20.0.0/16").id)
+    peering = PeeringSpec(
+        name="p", network=NETWORK.name, region=REGION, peer_network=moto.create_vpc("172.20.0.0/16").id
+    )
     moto.accept_vpc_peering_connection(provider.connections.ensure_peering(peering).id)
     provider.connections.ensure_peering(peering)
     provider.connections.ensure_endpoint(EndpointSpec(name="e", network=NETWORK.name, region=REGION, service="s"))
     for name in ("rm-nod-1", "rm-nod-2"):
         while not provider.delete_machine(region=REGION, name=name):
             pass
-    subnet = next(one for zone in moto.subnets.values() for one in zone.values() if one.vpc_id != peering.peer_vpc)
+    subnet = next(one for zone in moto.subnets.values() for one in zone.values() if one.vpc_id != peering.peer_network)
     loose = moto.create_network_interface(subnet, None)
     loose.add_tags({"ringmaster:installation": "ringmaster", "ringmaster:network": NETWORK.name})
     while not provider.delete_network(region=REGION, name=NETWORK.name):

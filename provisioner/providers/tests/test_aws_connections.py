@@ -2,12 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.providers.aws.connections import ConnectionState, EndpointSpec, PeeringSpec
 from provisioner.providers.aws.provider import AwsProvider
 from provisioner.providers.aws.settings import AwsSettings
 from provisioner.providers.aws_emulator.emulator import Emulator
 from provisioner.providers.aws_emulator.faults import CONNECTION_LOST, Fault, Moment
-from provisioner.providers.base import InvalidRequest, ProviderError
+from provisioner.providers.base import ConnectionState, EndpointSpec, InvalidRequest, PeeringSpec, ProviderError
 from provisioner.providers.tests.aws_world import NETWORK, REGION, plain
 
 SERVICE = "com.amazonaws.vpce.us-east-1.vpce-svc-0123"
@@ -24,7 +23,7 @@ def provider(aws_settings: AwsSettings) -> AwsProvider:
 @pytest.fixture
 def peering(aws_cloud: Emulator) -> PeeringSpec:
     theirs = aws_cloud.region(REGION).moto.create_vpc("172.20.0.0/16")
-    return PeeringSpec(name="shop", network=NETWORK.name, region=REGION, peer_vpc=theirs.id)
+    return PeeringSpec(name="shop", network=NETWORK.name, region=REGION, peer_network=theirs.id)
 
 
 def routes_to(cloud: Emulator, block: str) -> int:
@@ -47,7 +46,7 @@ def test_it_waits_for_a_peering_to_be_accepted_and_then_adds_the_route(
         assert provider.connections.ensure_peering(peering).state is ConnectionState.READY
     assert routes_to(aws_cloud, "172.20.0.0/16") == 1
     with pytest.raises(InvalidRequest):
-        provider.connections.ensure_peering(replace(peering, peer_vpc="vpc-other"))
+        provider.connections.ensure_peering(replace(peering, peer_network="vpc-other"))
 
 
 def test_it_says_that_a_peering_was_rejected(aws_cloud: Emulator, provider: AwsProvider, peering: PeeringSpec) -> None:
@@ -99,7 +98,7 @@ def test_it_deletes_connections_with_their_network(
     provider.connections.ensure_endpoint(ENDPOINT)
     assert not provider.delete_network(region=REGION, name=NETWORK.name)
     assert provider.delete_network(region=REGION, name=NETWORK.name)
-    assert aws_cloud.leftovers() == [f"vpc {peering.peer_vpc}"]
+    assert aws_cloud.leftovers() == [f"vpc {peering.peer_network}"]
 
 
 def test_it_connects_nothing_to_a_network_that_is_not_there(provider: AwsProvider) -> None:

@@ -306,7 +306,7 @@ def test_it_passes_on_announced_maintenance(cloud: Cloud, provider: GcpProvider)
     assert provider.notices(region=REGION) == []
     cloud.announce_maintenance("rm-one", starts="2026-12-01T03:00:00+00:00")
     (notice,) = provider.notices(region=REGION)
-    assert (notice.machine, notice.kind) == ("rm-one", "maintenance")
+    assert (notice.machine, notice.kind) == ("rm-one", "retirement")
     assert notice.before == datetime.datetime(2026, 12, 1, 3, tzinfo=datetime.UTC)
 
 

@@ -3,16 +3,15 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.providers.base import InvalidRequest
+from provisioner.providers.base import ConnectionState, EndpointSpec, InvalidRequest, PeeringSpec
 from provisioner.providers.gcp import connections
 from provisioner.providers.gcp.client import Compute
-from provisioner.providers.gcp.connections import ConnectionState, EndpointSpec, PeeringSpec
 from provisioner.providers.gcp.provider import GcpProvider
 from provisioner.providers.gcp_emulator.world import World as Cloud
 from provisioner.providers.tests.gcp_world import NETWORK, REGION, emulated, settings_for, spec
 
 PEERING = PeeringSpec(
-    name="office", network=NETWORK.name, region=REGION, peer_project="their-project", peer_network="their-net"
+    name="office", network=NETWORK.name, region=REGION, peer_owner="their-project", peer_network="their-net"
 )
 SERVICE = "projects/their-project/regions/us-central1/serviceAttachments/store"
 ENDPOINT = EndpointSpec(name="store", network=NETWORK.name, region=REGION, service=SERVICE, tags={"team": "data"})

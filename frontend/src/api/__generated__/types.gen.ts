@@ -157,9 +157,21 @@ export type Allowlist = {
     /**
      * Entries
      *
-     * From where roles may sign in; empty: from everywhere
+     * From where roles may sign in; empty: see effect
      */
     entries: Array<AllowlistEntry>;
+    /**
+     * Firewall
+     *
+     * The provider's networks have a firewall: an empty list lets nobody in from outside of the network
+     */
+    firewall: boolean;
+    /**
+     * Effect
+     *
+     * Who reaches the database with these entries, in one sentence
+     */
+    effect: string;
     /**
      * In Force
      *
@@ -213,7 +225,7 @@ export type AllowlistOrder = {
     /**
      * Entries
      *
-     * Empty: from everywhere
+     * Empty: from everywhere; where networks have a firewall, from within the cluster's network only
      */
     entries: Array<AllowlistEntry>;
 };
@@ -319,6 +331,11 @@ export type AuditRecord = {
      */
     created_at: string;
 };
+
+/**
+ * BootState
+ */
+export type BootState = 'succeeded' | 'failed' | 'pending';
 
 /**
  * Capacity
@@ -825,6 +842,11 @@ export type ChangeStarted = {
 export type CheckState = 'unchecked' | 'checking' | 'ready' | 'incomplete' | 'refused';
 
 /**
+ * CheckStatus
+ */
+export type CheckStatus = 'pass' | 'fail' | 'not-applicable';
+
+/**
  * CloudAccount
  */
 export type CloudAccount = {
@@ -1155,6 +1177,36 @@ export type ClusterFilter = {
 };
 
 /**
+ * ClusterNetwork
+ */
+export type ClusterNetwork = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Firewall
+     *
+     * Its networks have a firewall, which lets in whom the allowlist names
+     */
+    firewall: boolean;
+    /**
+     * Connection Kinds
+     *
+     * What the provider has; may be empty
+     */
+    connection_kinds: Array<ConnectionKind>;
+    /**
+     * Datacenters
+     */
+    datacenters: Array<DatacenterNetwork>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
  * ClusterOperation
  */
 export type ClusterOperation = {
@@ -1380,6 +1432,20 @@ export type Connection = {
 };
 
 /**
+ * ConnectionKind
+ *
+ * PEERING: our network and another reach each other. ENDPOINT: for a service that somebody publishes.
+ */
+export type ConnectionKind = 'peering' | 'endpoint';
+
+/**
+ * ConnectionState
+ *
+ * WAITING_FOR_YOU: somebody has to do their part at the other end; the message says what.
+ */
+export type ConnectionState = 'creating' | 'waiting_for_you' | 'active' | 'failed' | 'deleting' | 'deleted';
+
+/**
  * Credentials
  */
 export type Credentials = {
@@ -1509,6 +1575,38 @@ export type Datacenter = {
 };
 
 /**
+ * DatacenterNetwork
+ */
+export type DatacenterNetwork = {
+    /**
+     * Datacenter
+     */
+    datacenter: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Zones
+     *
+     * Each has a subnet, or its part of one
+     */
+    zones: Array<string>;
+    /**
+     * Network Id
+     *
+     * The provider's: id of the VPC, name of the VPC network
+     */
+    network_id: string | null;
+    /**
+     * Cidr
+     *
+     * Addresses of the nodes; the other side of a peering routes them to it
+     */
+    cidr: string | null;
+};
+
+/**
  * DesiredState
  *
  * What a cluster should be. What is left out stays as it is; several differences become several changes.
@@ -1593,6 +1691,39 @@ export type EffectivePermission = {
      */
     sources: Array<string>;
 };
+
+/**
+ * EndpointOrder
+ *
+ * An endpoint in the network of a data centre for a service that somebody publishes, in the same region.
+ */
+export type EndpointOrder = {
+    /**
+     * Kind
+     */
+    kind: 'endpoint';
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Datacenter
+     *
+     * null: the only one; must be named when there are several
+     */
+    datacenter?: string | null;
+    /**
+     * Service
+     *
+     * AWS: com.amazonaws.vpce.REGION.vpce-svc-0123. Google Cloud: projects/PROJECT/regions/REGION/serviceAttachments/NAME
+     */
+    service: string;
+};
+
+/**
+ * Environment
+ */
+export type Environment = 'machine' | 'container' | 'shared';
 
 /**
  * Error
@@ -1722,6 +1853,12 @@ export type Finding = {
      */
     operation_id: string | null;
     /**
+     * Due At
+     *
+     * When what was announced happens; null: nothing was, or no date
+     */
+    due_at: string | null;
+    /**
      * First Seen At
      */
     first_seen_at: string;
@@ -1772,6 +1909,81 @@ export type FindingPage = {
  * FindingState
  */
 export type FindingState = 'open' | 'closed';
+
+/**
+ * FirstBoot
+ *
+ * How the machine was made ready at its last boot.
+ */
+export type FirstBoot = {
+    state: BootState;
+    /**
+     * Started At
+     */
+    started_at: string;
+    /**
+     * Duration Ms
+     */
+    duration_ms: number;
+    /**
+     * Steps
+     */
+    steps: Array<FirstBootStep>;
+};
+
+/**
+ * FirstBootError
+ */
+export type FirstBootError = {
+    /**
+     * Code
+     *
+     * Stable: local-data-lost, no-local-disks ...
+     */
+    code: string;
+    /**
+     * Message
+     *
+     * The agent's own words
+     */
+    message: string;
+    /**
+     * Hint
+     *
+     * What a person may do
+     */
+    hint: string;
+};
+
+/**
+ * FirstBootStep
+ */
+export type FirstBootStep = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Title
+     */
+    title: string;
+    state: BootState;
+    /**
+     * Duration Ms
+     */
+    duration_ms: number;
+    /**
+     * Attempts
+     */
+    attempts: number;
+    /**
+     * Message
+     *
+     * What was done or found
+     */
+    message: string;
+    error: FirstBootError | null;
+};
 
 /**
  * Grant
@@ -2419,6 +2631,114 @@ export type MemberPage = {
 export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_possible';
 
 /**
+ * NetworkConnection
+ */
+export type NetworkConnection = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: ConnectionKind;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Datacenter
+     */
+    datacenter: string;
+    /**
+     * Peer Network
+     *
+     * Of a peering
+     */
+    peer_network: string;
+    /**
+     * Peer Owner
+     */
+    peer_owner: string;
+    /**
+     * Peer Region
+     */
+    peer_region: string;
+    /**
+     * Cidrs
+     *
+     * From where clients come through a peering
+     */
+    cidrs: Array<string>;
+    /**
+     * Service
+     *
+     * Of an endpoint
+     */
+    service: string;
+    state: ConnectionState;
+    /**
+     * Message
+     *
+     * waiting_for_you: what somebody has to do at the other end. failed: why
+     */
+    message: string;
+    /**
+     * Provider Id
+     *
+     * The provider's name for it
+     */
+    provider_id: string | null;
+    /**
+     * Addresses
+     *
+     * Under which an endpoint is reached
+     */
+    addresses: Array<string>;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Checked At
+     *
+     * When the provider was asked last
+     */
+    checked_at: string | null;
+    /**
+     * Deleted At
+     */
+    deleted_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * NetworkConnectionPage
+ */
+export type NetworkConnectionPage = {
+    /**
+     * Items
+     */
+    items: Array<NetworkConnection>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * NetworkConnectionStarted
+ */
+export type NetworkConnectionStarted = {
+    connection: NetworkConnection;
+    operation: Operation;
+};
+
+/**
  * Node
  */
 export type Node = {
@@ -2538,6 +2858,22 @@ export type Node = {
      */
     drift: Array<NodeDrift>;
     /**
+     * Machine Id
+     *
+     * The provider's name for its machine
+     */
+    machine_id: string | null;
+    /**
+     * Generation
+     *
+     * Counts the machines that the node has had
+     */
+    generation: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
      * Allowed Actions
      *
      * By kind of change: replace_node, restart_node ...
@@ -2583,6 +2919,21 @@ export type NodePage = {
  * NodeState
  */
 export type NodeState = 'pending' | 'starting' | 'joining' | 'up' | 'down' | 'stopped' | 'unobserved' | 'data_lost' | 'leaving' | 'deleted';
+
+/**
+ * NodeTuning
+ *
+ * What the agent of a node told last about its machine.
+ */
+export type NodeTuning = {
+    /**
+     * Checked At
+     *
+     * When it was asked; null: not yet
+     */
+    checked_at: string | null;
+    report: TuningReport | null;
+};
 
 /**
  * NumaSource
@@ -3116,6 +3467,52 @@ export type PageQuery = {
      * next_cursor of the page before; opaque
      */
     cursor?: string | null;
+};
+
+/**
+ * PeeringOrder
+ *
+ * The network of a data centre and another one reach each other. Their addresses must not overlap.
+ */
+export type PeeringOrder = {
+    /**
+     * Kind
+     */
+    kind: 'peering';
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Datacenter
+     *
+     * null: the only one; must be named when there are several
+     */
+    datacenter?: string | null;
+    /**
+     * Peer Network
+     *
+     * AWS: id of the VPC (vpc-0123). Google Cloud: name of the VPC network
+     */
+    peer_network: string;
+    /**
+     * Peer Owner
+     *
+     * AWS account or Google Cloud project of it; empty: the cluster's own
+     */
+    peer_owner?: string;
+    /**
+     * Peer Region
+     *
+     * AWS: its region; empty: that of the data centre
+     */
+    peer_region?: string;
+    /**
+     * Cidrs
+     *
+     * From where clients come through it. Let in while the allowlist is empty; else the list decides
+     */
+    cidrs: Array<string>;
 };
 
 /**
@@ -3740,6 +4137,174 @@ export type TokenPage = {
      * Next Cursor
      */
     next_cursor: string | null;
+};
+
+/**
+ * TuningCheck
+ */
+export type TuningCheck = {
+    /**
+     * Name
+     *
+     * Stable, for programs: scheduler, read-ahead ...
+     */
+    name: string;
+    /**
+     * Title
+     */
+    title: string;
+    status: CheckStatus;
+    /**
+     * Found
+     */
+    found: string;
+    /**
+     * Wanted
+     */
+    wanted: string;
+    /**
+     * Cost
+     *
+     * What a failure costs
+     */
+    cost: string;
+    /**
+     * Reason
+     *
+     * Why it is not applicable; empty otherwise
+     */
+    reason: string;
+    /**
+     * Drifted
+     *
+     * It fails now, and this machine has passed it before
+     */
+    drifted: boolean;
+};
+
+/**
+ * TuningIO
+ *
+ * What the engine is told about its disks, of all of them together.
+ */
+export type TuningIo = {
+    /**
+     * Source
+     *
+     * control-plane or preset
+     */
+    source: string;
+    /**
+     * Written At
+     */
+    written_at: string;
+    /**
+     * Read Iops
+     *
+     * Requests of 4 KiB per second
+     */
+    read_iops: number;
+    /**
+     * Read Bandwidth
+     *
+     * Bytes per second
+     */
+    read_bandwidth: number;
+    /**
+     * Write Iops
+     *
+     * Requests of 4 KiB per second
+     */
+    write_iops: number;
+    /**
+     * Write Bandwidth
+     *
+     * Bytes per second
+     */
+    write_bandwidth: number;
+};
+
+/**
+ * TuningPins
+ *
+ * CPUs as the kernel writes lists: 1-15,17-31.
+ */
+export type TuningPins = {
+    /**
+     * Cpus
+     *
+     * Hardware threads of the machine
+     */
+    cpus: number;
+    /**
+     * Irq
+     *
+     * CPUs that take interrupts
+     */
+    irq: string;
+    /**
+     * Shards
+     *
+     * CPUs that run the engine's shards
+     */
+    shards: string;
+    /**
+     * N Shards
+     */
+    n_shards: number;
+};
+
+/**
+ * TuningReport
+ */
+export type TuningReport = {
+    /**
+     * machine: the node's alone. container. shared: a computer that is left as it is
+     */
+    environment: Environment;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Engine
+     */
+    engine: string;
+    pins: TuningPins | null;
+    /**
+     * null: the engine was told nothing about its disks
+     */
+    io: TuningIo | null;
+    /**
+     * Checks
+     */
+    checks: Array<TuningCheck>;
+    /**
+     * null: there was none
+     */
+    first_boot: FirstBoot | null;
+    /**
+     * Warnings
+     */
+    warnings: Array<TuningWarning>;
+};
+
+/**
+ * TuningWarning
+ */
+export type TuningWarning = {
+    /**
+     * Code
+     */
+    code: string;
+    /**
+     * Message
+     */
+    message: string;
 };
 
 /**
@@ -5445,6 +6010,328 @@ export type SetMaintenanceWindowsResponses = {
 
 export type SetMaintenanceWindowsResponse = SetMaintenanceWindowsResponses[keyof SetMaintenanceWindowsResponses];
 
+export type GetClusterNetworkData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/network';
+};
+
+export type GetClusterNetworkErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetClusterNetworkError = GetClusterNetworkErrors[keyof GetClusterNetworkErrors];
+
+export type GetClusterNetworkResponses = {
+    /**
+     * OK
+     */
+    200: ClusterNetwork;
+};
+
+export type GetClusterNetworkResponse = GetClusterNetworkResponses[keyof GetClusterNetworkResponses];
+
+export type ListNetworkConnectionsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/network-connections';
+};
+
+export type ListNetworkConnectionsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListNetworkConnectionsError = ListNetworkConnectionsErrors[keyof ListNetworkConnectionsErrors];
+
+export type ListNetworkConnectionsResponses = {
+    /**
+     * OK
+     */
+    200: NetworkConnectionPage;
+};
+
+export type ListNetworkConnectionsResponse = ListNetworkConnectionsResponses[keyof ListNetworkConnectionsResponses];
+
+export type CreateNetworkConnectionData = {
+    /**
+     * Order
+     */
+    body: ({
+        kind: 'peering';
+    } & PeeringOrder) | ({
+        kind: 'endpoint';
+    } & EndpointOrder);
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/network-connections';
+};
+
+export type CreateNetworkConnectionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateNetworkConnectionError = CreateNetworkConnectionErrors[keyof CreateNetworkConnectionErrors];
+
+export type CreateNetworkConnectionResponses = {
+    /**
+     * Accepted
+     */
+    202: NetworkConnectionStarted;
+};
+
+export type CreateNetworkConnectionResponse = CreateNetworkConnectionResponses[keyof CreateNetworkConnectionResponses];
+
+export type DeleteNetworkConnectionData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Connection Id
+         */
+        connection_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/network-connections/{connection_id}';
+};
+
+export type DeleteNetworkConnectionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteNetworkConnectionError = DeleteNetworkConnectionErrors[keyof DeleteNetworkConnectionErrors];
+
+export type DeleteNetworkConnectionResponses = {
+    /**
+     * Accepted
+     */
+    202: NetworkConnectionStarted;
+};
+
+export type DeleteNetworkConnectionResponse = DeleteNetworkConnectionResponses[keyof DeleteNetworkConnectionResponses];
+
+export type GetNetworkConnectionData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Connection Id
+         */
+        connection_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/network-connections/{connection_id}';
+};
+
+export type GetNetworkConnectionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetNetworkConnectionError = GetNetworkConnectionErrors[keyof GetNetworkConnectionErrors];
+
+export type GetNetworkConnectionResponses = {
+    /**
+     * OK
+     */
+    200: NetworkConnection;
+};
+
+export type GetNetworkConnectionResponse = GetNetworkConnectionResponses[keyof GetNetworkConnectionResponses];
+
 export type ListClusterNodesData = {
     body?: never;
     path: {
@@ -5511,6 +6398,122 @@ export type ListClusterNodesResponses = {
 };
 
 export type ListClusterNodesResponse = ListClusterNodesResponses[keyof ListClusterNodesResponses];
+
+export type GetClusterNodeData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Node Id
+         */
+        node_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/nodes/{node_id}';
+};
+
+export type GetClusterNodeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetClusterNodeError = GetClusterNodeErrors[keyof GetClusterNodeErrors];
+
+export type GetClusterNodeResponses = {
+    /**
+     * OK
+     */
+    200: Node;
+};
+
+export type GetClusterNodeResponse = GetClusterNodeResponses[keyof GetClusterNodeResponses];
+
+export type GetNodeTuningData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Node Id
+         */
+        node_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/nodes/{node_id}/tuning';
+};
+
+export type GetNodeTuningErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetNodeTuningError = GetNodeTuningErrors[keyof GetNodeTuningErrors];
+
+export type GetNodeTuningResponses = {
+    /**
+     * OK
+     */
+    200: NodeTuning;
+};
+
+export type GetNodeTuningResponse = GetNodeTuningResponses[keyof GetNodeTuningResponses];
 
 export type PlanChangeData = {
     /**

@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createRole, createToken, deleteCloudAccount, deleteCluster, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, getAllowlist, getCapacity, getCatalog, getCloudAccount, getCluster, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planChange, refreshRoles, registerImage, removeMember, replaceAllowlist, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createNetworkConnection, createRole, createToken, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, getAllowlist, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterNetwork, getClusterNode, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listNetworkConnections, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planChange, refreshRoles, registerImage, removeMember, replaceAllowlist, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -546,6 +546,104 @@ export const setMaintenanceWindowsMutation = (options?: Partial<Options<SetMaint
     return mutationOptions;
 };
 
+export const getClusterNetworkQueryKey = (options: Options<GetClusterNetworkData>) => createQueryKey('getClusterNetwork', options);
+
+/**
+ * Get Cluster Network
+ *
+ * The networks of a cluster's data centres, and what they can be connected with.
+ */
+export const getClusterNetworkOptions = (options: Options<GetClusterNetworkData>) => queryOptions<GetClusterNetworkResponse, GetClusterNetworkError, GetClusterNetworkResponse, ReturnType<typeof getClusterNetworkQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getClusterNetwork({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getClusterNetworkQueryKey(options)
+});
+
+export const listNetworkConnectionsQueryKey = (options: Options<ListNetworkConnectionsData>) => createQueryKey('listNetworkConnections', options);
+
+/**
+ * List Network Connections
+ *
+ * Peerings and endpoints of a cluster's networks, newest first.
+ */
+export const listNetworkConnectionsOptions = (options: Options<ListNetworkConnectionsData>) => queryOptions<ListNetworkConnectionsResponse, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ReturnType<typeof listNetworkConnectionsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listNetworkConnections({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listNetworkConnectionsQueryKey(options)
+});
+
+/**
+ * Create Network Connection
+ *
+ * Asks the provider for a peering or an endpoint. Its message says what is left to do at the other end.
+ */
+export const createNetworkConnectionMutation = (options?: Partial<Options<CreateNetworkConnectionData>>): UseMutationOptions<CreateNetworkConnectionResponse, CreateNetworkConnectionError, Options<CreateNetworkConnectionData>> => {
+    const mutationOptions: UseMutationOptions<CreateNetworkConnectionResponse, CreateNetworkConnectionError, Options<CreateNetworkConnectionData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createNetworkConnection({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Network Connection
+ *
+ * Takes a connection away; who came through it does not any more.
+ */
+export const deleteNetworkConnectionMutation = (options?: Partial<Options<DeleteNetworkConnectionData>>): UseMutationOptions<DeleteNetworkConnectionResponse, DeleteNetworkConnectionError, Options<DeleteNetworkConnectionData>> => {
+    const mutationOptions: UseMutationOptions<DeleteNetworkConnectionResponse, DeleteNetworkConnectionError, Options<DeleteNetworkConnectionData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteNetworkConnection({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getNetworkConnectionQueryKey = (options: Options<GetNetworkConnectionData>) => createQueryKey('getNetworkConnection', options);
+
+/**
+ * Get Network Connection
+ *
+ * One connection. Those that were deleted can still be read.
+ */
+export const getNetworkConnectionOptions = (options: Options<GetNetworkConnectionData>) => queryOptions<GetNetworkConnectionResponse, GetNetworkConnectionError, GetNetworkConnectionResponse, ReturnType<typeof getNetworkConnectionQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getNetworkConnection({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getNetworkConnectionQueryKey(options)
+});
+
 export const listClusterNodesQueryKey = (options: Options<ListClusterNodesData>) => createQueryKey('listClusterNodes', options);
 
 /**
@@ -564,6 +662,46 @@ export const listClusterNodesOptions = (options: Options<ListClusterNodesData>) 
         return data;
     },
     queryKey: listClusterNodesQueryKey(options)
+});
+
+export const getClusterNodeQueryKey = (options: Options<GetClusterNodeData>) => createQueryKey('getClusterNode', options);
+
+/**
+ * Get Cluster Node
+ *
+ * One node. Those that have ended can still be read: state deleted.
+ */
+export const getClusterNodeOptions = (options: Options<GetClusterNodeData>) => queryOptions<GetClusterNodeResponse, GetClusterNodeError, GetClusterNodeResponse, ReturnType<typeof getClusterNodeQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getClusterNode({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getClusterNodeQueryKey(options)
+});
+
+export const getNodeTuningQueryKey = (options: Options<GetNodeTuningData>) => createQueryKey('getNodeTuning', options);
+
+/**
+ * Get Node Tuning
+ *
+ * How a node's machine was made ready and how it is tuned: asked at first boot, then about once an hour.
+ */
+export const getNodeTuningOptions = (options: Options<GetNodeTuningData>) => queryOptions<GetNodeTuningResponse, GetNodeTuningError, GetNodeTuningResponse, ReturnType<typeof getNodeTuningQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getNodeTuning({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getNodeTuningQueryKey(options)
 });
 
 /**
