@@ -155,8 +155,11 @@ def check_startable(ring: Ring, member: RingMember) -> None:
 class Engine(Protocol):
     name: str
     title: str
-    cql_port: int
     capabilities: frozenset[Capability]
+
+    def client_ports(self, options: Mapping[str, Any]) -> tuple[int, ...]:
+        """TCP ports that clients connect to, with a cluster's options; CQL's is the first. InvalidOption."""
+        ...
 
     def node_config(
         self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None

@@ -100,7 +100,11 @@ class EngineConformance:
     def test_it_says_what_it_is(self, engine: Engine) -> None:
         assert engine.name == engine.name.lower()
         assert engine.title
-        assert 0 < engine.cql_port < 65536
+
+    def test_it_says_where_clients_connect_to(self, engine: Engine) -> None:
+        ports = engine.client_ports({})
+        assert ports[0] == 9042
+        assert len(set(ports)) == len(ports)
 
     def test_it_configures_every_member_as_json(self, engine: Engine) -> None:
         ring = self.ring(2)

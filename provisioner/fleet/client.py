@@ -153,8 +153,8 @@ class FleetProvider:
     def list_networks(self, *, region: str) -> list[Network]:
         return [_network(found) for found in self._call("list_networks", region=region)]
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        self._call("allow_clients", region=region, network=network, sources=list(sources))
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
+        self._call("allow_clients", region=region, network=network, sources=list(sources), ports=list(ports))
 
     def ensure_connection(self, spec: ConnectionSpec) -> Connection:
         found = self._call("ensure_connection", kind=type(spec).__name__, spec=asdict(spec))

@@ -3,10 +3,12 @@
 The cluster's row says the new settings when every node has them; a cancel gives every node the old ones back.
 """
 
+from backend.access import queries as access
 from backend.clusters import lifecycle
 from backend.operations.models import Operation
 from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.client_access import let_in
 from provisioner.operations.inspect_steps import check_ring
 from provisioner.operations.node_steps import node_of, run_job
 from provisioner.operations.reconfigure_steps import Wanted, configure, revision_of
@@ -69,6 +71,17 @@ def stop_again(context: StepContext) -> Outcome:
     return take_down_again(context, revision_before=revision_of(node_of(context), _before(context)))
 
 
+def open_ports(context: StepContext) -> Outcome:
+    """The firewall follows the ports that the settings open and close."""
+    allowed = access.wanted_cidrs(context.operation.cluster_id)
+    return let_in(context, allowed, settings=context.operation.parameters["settings"])
+
+
+def put_back_ports(context: StepContext) -> Outcome:
+    allowed = access.wanted_cidrs(context.operation.cluster_id)
+    return let_in(context, allowed, settings=context.operation.parameters["before"])
+
+
 def _succeeded(operation: Operation) -> None:
     lifecycle.cluster_settings(operation.cluster_id, operation.parameters["settings"])
 
@@ -81,6 +94,7 @@ CODE = OperationCode(
     kind="apply_settings",
     steps={
         "check_ring": StepCode(do=check_ring),
+        "allow_clients": StepCode(do=open_ports, undo=put_back_ports),
         "drain_node": StepCode(do=drain_node, undo=bring_back),
         "stop_engine": StepCode(do=stop_engine, undo=bring_back),
         "configure_node": StepCode(do=configure_node, undo=configure_back),

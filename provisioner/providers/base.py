@@ -280,8 +280,8 @@ class Provider(Protocol):
         """Every network that carries our tags."""
         ...
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        """Only from these CIDR blocks may clients reach the engine's ports; none: only from within the network.
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
+        """Only from these CIDR blocks may clients reach these TCP ports; none: only from within the network.
 
         Nothing to do where a network has no firewall of its own (`firewall` in the catalogue's data): there the
         engine's authorizer does it alone. NotFound.

@@ -43,7 +43,8 @@ UNKNOWN_VERSION = "0.0.0"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS network (name TEXT PRIMARY KEY, document TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS client_source (network TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (network, source));
+CREATE TABLE IF NOT EXISTS client_source (network TEXT NOT NULL, source TEXT NOT NULL, port INTEGER NOT NULL,
+  PRIMARY KEY (network, source, port));
 CREATE TABLE IF NOT EXISTS connection (network TEXT NOT NULL, name TEXT NOT NULL, other TEXT NOT NULL,
   state TEXT NOT NULL DEFAULT 'waiting-for-you', PRIMARY KEY (network, name));
 CREATE TABLE IF NOT EXISTS notice (machine TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, before TEXT);
@@ -146,8 +147,8 @@ class FakeProvider:
         with self._transaction() as database:
             database.execute("DELETE FROM notice")
 
-    def client_sources(self, network: str) -> list[str]:
-        """From where its firewall lets clients in."""
+    def client_sources(self, network: str) -> list[tuple[str, int]]:
+        """From where its firewall lets clients in, and to which ports."""
         with self._connection() as database:
             return _sources(database, network)
 
@@ -288,16 +289,16 @@ class FakeProvider:
     def kill_machine(self, *, region: str, name: str) -> None:
         self._power_off("kill_machine", "killed", region=region, name=name)
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
         self._check_region(region)
         with self._call("allow_clients", network) as call:
             if _network(call.database, network) is None:
                 raise NotFound(f"There is no network {network} in {region}.")
-            before = _sources(call.database, network)
-            if before != sorted(set(sources)):
+            wanted = sorted({(source, port) for source in sources for port in ports})
+            if _sources(call.database, network) != wanted:
                 call.database.execute("DELETE FROM client_source WHERE network = ?", (network,))
-                rows = [(network, source) for source in set(sources)]
-                call.database.executemany("INSERT INTO client_source VALUES (?, ?)", rows)
+                rows = [(network, source, port) for source, port in wanted]
+                call.database.executemany("INSERT INTO client_source VALUES (?, ?, ?)", rows)
                 call.effect("clients-changed")
 
     def ensure_connection(self, spec: ConnectionSpec) -> Connection:
@@ -500,9 +501,9 @@ def _existing(database: sqlite3.Connection, name: str) -> sqlite3.Row:
     return row
 
 
-def _sources(database: sqlite3.Connection, network: str) -> list[str]:
-    rows = database.execute("SELECT source FROM client_source WHERE network = ? ORDER BY source", (network,))
-    return [source for (source,) in rows]
+def _sources(database: sqlite3.Connection, network: str) -> list[tuple[str, int]]:
+    asked = "SELECT source, port FROM client_source WHERE network = ? ORDER BY source, port"
+    return list(database.execute(asked, (network,)))
 
 
 def _network(database: sqlite3.Connection, name: str) -> Network | None:

@@ -167,7 +167,12 @@ def change_settings(facts: Facts, change: ChangeSettings) -> Proposal:
     set_ = copy.copy(cluster)
     set_.settings = wanted
     return Proposal(
-        planned=rolling.apply_settings(living=facts.nodes, restart=bool(restarting), settings=wanted),
+        planned=rolling.apply_settings(
+            living=facts.nodes,
+            restart=bool(restarting),
+            settings=wanted,
+            firewalls=facts.datacenters if facts.firewall else (),
+        ),
         title=f"Change {count(len(changed), 'engine setting')}: {listed(changed)}",
         mode=Mode.ROLLING if restarting else Mode.IN_PLACE,
         touched=_names(nodes),

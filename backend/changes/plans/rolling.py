@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.changes.plans import Planned, in_one_go
-from backend.clusters.models import Node
+from backend.clusters.models import Datacenter, Node
+from backend.clusters.plans import allow_clients
 from backend.operations.actions import PlannedStep
 
 # Seconds that a step usually takes on a node, for the expected time until history says better.
@@ -102,15 +103,19 @@ def _onto_version(node: Node, version: str, label: str = "") -> Groups:
     )
 
 
-def apply_settings(*, living: Sequence[Node], restart: bool, settings: Mapping[str, Any]) -> Planned:
+def apply_settings(
+    *, living: Sequence[Node], restart: bool, settings: Mapping[str, Any], firewalls: Sequence[Datacenter] = ()
+) -> Planned:
     """`settings`: all that are to differ from the engine's own values. `restart`: one of the changes needs it.
 
     With restarts a node gets its configuration while it is stopped, so that each is wholly on the old or the new one
-    and a cancel can bring the old one back node by node. Without, all are changed while they run.
+    and a cancel can bring the old one back node by node. Without, all are changed while they run. `firewalls`: data
+    centres whose networks have one; it follows the ports, which no running engine changes.
     """
     nodes = rack_by_rack(living)
     if restart:
         groups = [_check_ring(), *(group for node in nodes for group in _reconfigured(node))]
+        groups += [[allow_clients(datacenter)] for datacenter in firewalls]
         seconds = _CHECK + _DOWN_AND_UP * len(nodes)
     else:
         groups = [

@@ -17,13 +17,17 @@ from provisioner.engines.base import (
 from provisioner.engines.cassandra import configuration
 from provisioner.engines.cassandra.options import differences as setting_differences
 
+CQL_PORT = 9042
+
 
 class CassandraEngine:
     name = "cassandra"
     title = "Apache Cassandra"
-    cql_port = 9042
     # Pre-tokened nodes of an empty ring may start side by side. Joins to a ring with data go one after another.
     capabilities = frozenset({Capability.PARALLEL_FIRST_START, Capability.ADDRESS_ALLOWLIST})
+
+    def client_ports(self, options: Mapping[str, Any]) -> tuple[int, ...]:
+        return (CQL_PORT,)
 
     def node_config(
         self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None

@@ -16,15 +16,21 @@ from provisioner.engines.base import (
 )
 from provisioner.engines.scylla import configuration
 from provisioner.engines.scylla.options import differences as setting_differences
+from provisioner.engines.scylla.options import parse_options
+
+CQL_PORT = 9042
 
 
 class ScyllaEngine:
     name = "scylla"
     title = "ScyllaDB"
-    cql_port = 9042
     # The engine itself puts in order what is asked of its ring at once (topology over Raft), and moves tablets to nodes
     # after they have joined.
     capabilities = frozenset({Capability.PARALLEL_FIRST_START, Capability.PARALLEL_JOIN, Capability.TABLETS})
+
+    def client_ports(self, options: Mapping[str, Any]) -> tuple[int, ...]:
+        alternator = parse_options(options).alternator
+        return (CQL_PORT,) if alternator is None else (CQL_PORT, alternator.port)
 
     def node_config(
         self, ring: Ring, member: RingMember, entry: Entry = Entry.FIRST, *, replaces: Replaced | None = None

@@ -15,7 +15,6 @@ from provisioner.engines.settings import Choice, Setting, Truth, Whole
 OFF = "off"
 WRITE_ISOLATIONS = ("always", "only_rmw_uses_lwt", "forbid_rmw", "unsafe_rmw")
 ALTERNATOR_PORT = 8043
-"""What Google Cloud's rules for clients hold besides the ports for CQL."""
 
 _ISOLATION, _PORT = "alternator_write_isolation", "alternator_port"
 

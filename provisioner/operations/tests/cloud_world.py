@@ -32,7 +32,10 @@ class Cloud:
 
     provider: Provider
     order: ClusterOrder
-    let_in: Callable[[str], set[str]]
+    let_in: Callable[[str, int], set[str]]
+    """By network and port."""
+    add_image: Callable[[str, str], object]
+    """For an engine and a version."""
     other: Callable[[], str]
     """A network of somebody else, by its name there."""
     retire: Callable[[Machine, datetime], None]
@@ -58,16 +61,17 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     with Emulator() as emulator:
         emulator.add_image("cassandra", aws_world.VERSION)
 
-        def let_in(network: str) -> set[str]:
+        def let_in(network: str, port: int) -> set[str]:
             wanted = [{"Name": "tag:ringmaster:network", "Values": [network]}]
             groups = aws_world.plain(emulator).describe_security_groups(Filters=wanted)["SecurityGroups"]
-            rules = [rule for group in groups for rule in group["IpPermissions"] if rule.get("FromPort") == 9042]
+            rules = [rule for group in groups for rule in group["IpPermissions"] if rule.get("FromPort") == port]
             return {block["CidrIp"] for rule in rules for block in rule["IpRanges"]}
 
         yield Cloud(
             AwsProvider(AwsSettings(endpoint_url=emulator.url, control_plane_cidrs=("192.0.2.0/24",))),
             _order("aws", aws_world.REGION, aws_world.ZONES, "i3.large"),
             let_in,
+            emulator.add_image,
             lambda: str(emulator.region(aws_world.REGION).moto.create_vpc("172.20.0.0/16").id),
             lambda machine, when: emulator.announce(
                 aws_world.REGION,
@@ -84,14 +88,16 @@ def gcp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     cloud = GoogleCloud()
     with gcp_world.emulated(cloud) as emulator:
 
-        def let_in(network: str) -> set[str]:
+        def let_in(network: str, port: int) -> set[str]:
             rule = cloud.resources.get(f"global/firewalls/{network}-clients")
-            return set(rule.source_ranges) if rule is not None else set()
+            open_ = rule is not None and any(str(port) in allowed.ports for allowed in rule.allowed)
+            return set(rule.source_ranges) if open_ else set()
 
         yield Cloud(
             GcpProvider(gcp_world.settings_for(emulator)),
             _order("gcp", gcp_world.REGION, gcp_world.ZONES, "n2-highmem-8"),
             let_in,
+            lambda engine, version: cloud.add_image(engine=engine, version=version),
             lambda: "their-net",
             lambda machine, when: cloud.announce_maintenance(machine.name, starts=when.isoformat()),
         )

@@ -47,7 +47,8 @@ def _delete(world: ClusterWorld) -> Operation:
 
 
 def _let_in(world: ClusterWorld) -> list[str]:
-    return world.provider.client_sources(names.network(Datacenter.objects.get(cluster_id=world.cluster_id)))
+    network = names.network(Datacenter.objects.get(cluster_id=world.cluster_id))
+    return [source for source, port in world.provider.client_sources(network) if port == 9042]
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,9 @@ def _upgrade(nodes: Sequence[Node]) -> Planned:
 
 
 def _settings(settings: dict[str, Any], *, restart: bool) -> Build:
-    return lambda nodes: rolling.apply_settings(living=nodes, settings=settings, restart=restart)
+    return lambda nodes: rolling.apply_settings(
+        living=nodes, settings=settings, restart=restart, firewalls=[nodes[0].datacenter]
+    )
 
 
 def _certificates(nodes: Sequence[Node]) -> Planned:

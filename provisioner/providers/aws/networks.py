@@ -110,21 +110,24 @@ class Networks:
         with self._lock:
             self._places.pop((region, name), None)
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
         ec2 = self._cloud.ec2(region)
         wanted = {client_block(source) for source in sources}
         groups = ec2.all("describe_security_groups", "SecurityGroups", Filters=self._ours(network))
         if not groups:
             raise NotFound(f"There is no network {network} in {region}.")
-        group, port = groups[0], self._settings.cql_port
-        present = _blocks(group, port)
-        if wanted - present:
-            permission = _from_blocks(port, wanted - present, _CLIENTS)
-            _already_done(ec2, "authorize_security_group_ingress", GroupId=group["GroupId"], IpPermissions=[permission])
-        if present - wanted:
-            permission = _from_blocks(port, present - wanted)
-            with suppress(Missing):
-                ec2.call("revoke_security_group_ingress", GroupId=group["GroupId"], IpPermissions=[permission])
+        group = groups[0]
+        for port in sorted({*ports, *_client_ports(group)}):
+            present, due = _blocks(group, port), wanted if port in ports else set()
+            if missing := due - present:
+                permission = _from_blocks(port, missing, _CLIENTS)
+                _already_done(
+                    ec2, "authorize_security_group_ingress", GroupId=group["GroupId"], IpPermissions=[permission]
+                )
+            if surplus := present - due:
+                permission = _from_blocks(port, surplus)
+                with suppress(Missing):
+                    ec2.call("revoke_security_group_ingress", GroupId=group["GroupId"], IpPermissions=[permission])
 
     def is_empty(self, region: str, name: str) -> bool:
         """Whether no machine is left in it."""
@@ -373,6 +376,17 @@ def _blocks(group: Mapping[str, Any], port: int) -> set[str]:
         if rule.get("FromPort") == rule.get("ToPort") == port
         for ranges, key in (("IpRanges", "CidrIp"), ("Ipv6Ranges", "CidrIpv6"))
         for entry in rule.get(ranges, ())
+    }
+
+
+def _client_ports(group: Mapping[str, Any]) -> set[int]:
+    """Those that clients were let in to."""
+    return {
+        rule["FromPort"]
+        for rule in group.get("IpPermissions", ())
+        for ranges in ("IpRanges", "Ipv6Ranges")
+        for entry in rule.get(ranges, ())
+        if entry.get("Description") == _CLIENTS
     }
 
 

@@ -73,8 +73,8 @@ class AwsProvider:
     def list_machines(self, *, region: str) -> list[Machine]:
         return self._machines.all(region)
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        self._networks.allow_clients(region=region, network=network, sources=sources)
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
+        self._networks.allow_clients(region=region, network=network, sources=sources, ports=ports)
 
     def ensure_connection(self, spec: ConnectionSpec) -> Connection:
         return self.connections.ensure(spec)

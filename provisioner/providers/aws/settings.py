@@ -42,7 +42,6 @@ class AwsSettings:
     root_gib: int = 30
     placement: Placement = Placement.SPREAD
     agent_port: int = 7443
-    cql_port: int = 9042
     shown_after_seconds: float = 60.0
 
     def given_vpc(self, region: str) -> str | None:

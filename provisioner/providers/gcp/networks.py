@@ -19,8 +19,8 @@ from provisioner.providers.gcp.names import checked_name, subnet_range
 
 AGENT_PORT = "7443"
 INTERNODE_PORTS = ("7000", "7001")
-CLIENT_PORTS = ("9042", "9142", "19042", "19142", "8000", "8043")
-"""CQL plain and with TLS, the same aware of shards, and the DynamoDB API plain and with TLS."""
+# Where engines serve clients: CQL, and the range in which the DynamoDB API may be.
+_SERVING_PORTS = ("9042", "8000-8999")
 
 
 def ensure(compute: Compute, spec: NetworkSpec) -> Network:
@@ -78,27 +78,28 @@ def delete(compute: Compute, region: str, name: str) -> bool:
     )
 
 
-def allow_clients(compute: Compute, region: str, name: str, sources: Sequence[str]) -> None:
+def allow_clients(compute: Compute, region: str, name: str, sources: Sequence[str], ports: Sequence[int]) -> None:
     """IPv6 blocks are left out: machines have no IPv6 address, so nobody can come from there."""
     compute.zones(region)
     if find(compute, name) is None:
         raise NotFound(f"There is no network {name}.")
     wanted = sorted({str(block) for block in map(_block, sources) if block.version == 4})
-    rule_name = f"{name}-clients"
+    rule = _rule(name, "clients", ports=[str(port) for port in sorted(ports)], source_ranges=wanted)
     firewall = compute.look(
-        compute.firewalls.get, compute_v1.GetFirewallRequest(project=compute.project, firewall=rule_name)
+        compute.firewalls.get, compute_v1.GetFirewallRequest(project=compute.project, firewall=rule.name)
     )
     if firewall is None:
         if wanted:
-            _insert_rule(compute, name, _rule(name, "clients", ports=CLIENT_PORTS, source_ranges=wanted))
+            _insert_rule(compute, name, rule)
     elif not wanted:
         _delete_rule(compute, firewall)
-    elif sorted(firewall.source_ranges) != wanted:
+    elif _lets_in(firewall) != _lets_in(rule):
+        changed = compute_v1.Firewall(source_ranges=rule.source_ranges, allowed=rule.allowed)
         request = compute_v1.PatchFirewallRequest(
-            project=compute.project, firewall=rule_name, firewall_resource=compute_v1.Firewall(source_ranges=wanted)
+            project=compute.project, firewall=rule.name, firewall_resource=changed
         )
-        seen = ",".join(sorted(firewall.source_ranges))
-        compute.change(compute.firewalls.patch_unary, request, rule_name, str(firewall.id), seen, ",".join(wanted))
+        seen, due = _lets_in(firewall), _lets_in(rule)
+        compute.change(compute.firewalls.patch_unary, request, rule.name, str(firewall.id), seen, due)
 
 
 def described(compute: Compute, network: compute_v1.Network) -> Network | None:
@@ -169,7 +170,7 @@ def _ensure_subnet(compute: Compute, wanted: Network) -> None:
 def _ensure_rules(compute: Compute, wanted: Network) -> None:
     name = wanted.name
     rules = [
-        _rule(name, "internode", ports=(*INTERNODE_PORTS, *CLIENT_PORTS), source_tags=[name]),
+        _rule(name, "internode", ports=(*INTERNODE_PORTS, *_SERVING_PORTS), source_tags=[name]),
     ]
     if compute.settings.agents_from:
         rules.append(_rule(name, "agents", ports=(AGENT_PORT,), source_ranges=list(compute.settings.agents_from)))
@@ -197,6 +198,12 @@ def _rule(
         source_tags=list(source_tags),
         target_tags=[network],
     )
+
+
+def _lets_in(rule: compute_v1.Firewall) -> str:
+    """From where to which ports, in words that are the same when these are."""
+    ports = sorted(port for allowed in rule.allowed for port in allowed.ports)
+    return f"{','.join(sorted(rule.source_ranges))} to {','.join(ports)}"
 
 
 def _insert_rule(compute: Compute, network: str, rule: compute_v1.Firewall) -> None:

@@ -64,8 +64,8 @@ class GcpProvider:
     def list_networks(self, *, region: str) -> list[Network]:
         return networks.list_all(self._compute, region)
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
-        networks.allow_clients(self._compute, region, network, sources)
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
+        networks.allow_clients(self._compute, region, network, sources, ports)
 
     def ensure_connection(self, spec: ConnectionSpec) -> Connection:
         return connections.ensure(self._compute, spec)

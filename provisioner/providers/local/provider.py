@@ -109,7 +109,7 @@ class LocalProvider:
         _check_region(region)
         self._machines.kill(name)
 
-    def allow_clients(self, *, region: str, network: str, sources: Sequence[str]) -> None:
+    def allow_clients(self, *, region: str, network: str, sources: Sequence[str], ports: Sequence[int]) -> None:
         """The engine's own authorizer does it: loopback has no firewall of ours."""
 
     def ensure_connection(self, spec: ConnectionSpec) -> Connection:

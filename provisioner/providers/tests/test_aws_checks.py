@@ -129,8 +129,8 @@ def test_it_needs_all_of_the_policy_document_and_nothing_else(aws_cloud: Emulato
     provider = AwsProvider(settings)
     moto = aws_cloud.region(REGION).moto
     provider.ensure_network(NETWORK)
-    provider.allow_clients(region=REGION, network=NETWORK.name, sources=["198.51.100.0/24"])
-    provider.allow_clients(region=REGION, network=NETWORK.name, sources=[])
+    provider.allow_clients(region=REGION, network=NETWORK.name, sources=["198.51.100.0/24"], ports=[9042])
+    provider.allow_clients(region=REGION, network=NETWORK.name, sources=[], ports=[9042])
     machine = provider.ensure_machine(spec(provider))
     AwsProvider(settings).ensure_machine(spec(provider, "rm-nod-2"))
     provider.stop_machine(region=REGION, name=machine.name)

@@ -48,12 +48,25 @@ def test_it_lets_in_the_clients_of_the_allowlist_and_nobody_else(
         ([], set()),
     ):
         for _ in range(2):
-            provider.allow_clients(region=REGION, network=NETWORK.name, sources=sources)
+            provider.allow_clients(region=REGION, network=NETWORK.name, sources=sources, ports=[9042])
             assert open_to(aws_cloud, 9042) == blocks
     with pytest.raises(InvalidRequest, match="not a CIDR"):
-        provider.allow_clients(region=REGION, network=NETWORK.name, sources=["everybody"])
+        provider.allow_clients(region=REGION, network=NETWORK.name, sources=["everybody"], ports=[9042])
     with pytest.raises(NotFound):
-        provider.allow_clients(region=REGION, network="rm-none", sources=[])
+        provider.allow_clients(region=REGION, network="rm-none", sources=[], ports=[9042])
+
+
+def test_it_opens_the_ports_that_the_engine_has_and_closes_the_others(
+    aws_cloud: Emulator, aws_settings: AwsSettings
+) -> None:
+    provider = AwsProvider(aws_settings)
+    provider.ensure_network(NETWORK)
+    office = "198.51.100.0/24"
+    for ports in ([9042], [9042, 8043], [9042, 8100], [9042]):
+        provider.allow_clients(region=REGION, network=NETWORK.name, sources=[office], ports=ports)
+        assert {port for port in (9042, 8043, 8100) if open_to(aws_cloud, port) == {office}} == set(ports)
+        assert {port for port in (9042, 8043, 8100) if open_to(aws_cloud, port)} == set(ports)
+        assert open_to(aws_cloud, 7443) == {"192.0.2.0/24"}
 
 
 def test_it_gives_a_way_out_only_where_addresses_are_public(aws_cloud: Emulator, aws_settings: AwsSettings) -> None:

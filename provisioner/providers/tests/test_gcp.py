@@ -341,21 +341,29 @@ def test_it_lets_only_the_control_plane_to_the_agents(cloud: Cloud, provider: Gc
 def test_it_follows_the_allowlist_there_and_back(cloud: Cloud, provider: GcpProvider) -> None:
     first, second = ["198.51.100.0/24"], ["198.51.100.0/24", "203.0.113.7/32"]
     for sources in (first, second, first, second, [], first, first):
-        provider.allow_clients(region=REGION, network="rm-net", sources=sources)
+        provider.allow_clients(region=REGION, network="rm-net", sources=sources, ports=[9042])
         clients = firewall(cloud, "clients")
         assert (list(clients.source_ranges) if clients else []) == sources
 
 
+def test_it_opens_the_ports_that_the_engine_has_and_closes_the_others(cloud: Cloud, provider: GcpProvider) -> None:
+    for ports in ([9042], [9042, 8043], [8100, 9042], [9042]):
+        provider.allow_clients(region=REGION, network="rm-net", sources=["198.51.100.0/24"], ports=ports)
+        clients = firewall(cloud, "clients")
+        assert clients is not None
+        assert {int(port) for allowed in clients.allowed for port in allowed.ports} == set(ports)
+
+
 def test_it_leaves_out_addresses_that_nobody_can_come_from(cloud: Cloud, provider: GcpProvider) -> None:
-    provider.allow_clients(region=REGION, network="rm-net", sources=["2001:db8::/32"])
+    provider.allow_clients(region=REGION, network="rm-net", sources=["2001:db8::/32"], ports=[9042])
     assert firewall(cloud, "clients") is None
     with pytest.raises(InvalidRequest):
-        provider.allow_clients(region=REGION, network="rm-net", sources=["everybody"])
+        provider.allow_clients(region=REGION, network="rm-net", sources=["everybody"], ports=[9042])
 
 
 def test_it_has_no_allowlist_without_a_network(provider: GcpProvider) -> None:
     with pytest.raises(NotFound):
-        provider.allow_clients(region=REGION, network="rm-none", sources=[])
+        provider.allow_clients(region=REGION, network="rm-none", sources=[], ports=[9042])
 
 
 def test_it_says_that_a_network_is_still_being_made(cloud: Cloud, settings: GcpSettings) -> None:

@@ -34,7 +34,7 @@ def permissions_of_a_cluster_s_life() -> set[str]:
         plain.missing_permissions(region=REGION)
         plain.ensure_network(NETWORK)
         for sources in (["192.0.2.0/24"], ["198.51.100.0/24"], []):
-            plain.allow_clients(region=REGION, network=NETWORK.name, sources=sources)
+            plain.allow_clients(region=REGION, network=NETWORK.name, sources=sources, ports=[9042])
         plain.ensure_machine(spec())
         assert plain.delete_machine(**place)
         plain.ensure_machine(spec())
