@@ -64,6 +64,17 @@ class StartNode(RequestBody):
     node_id: NodeId
 
 
+class MeasureDisks(RequestBody):
+    """One node is drained and stopped while its disks are measured with fio, then started again.
+
+    A round makes four measurements, each of 20 to 60 seconds.
+    """
+
+    kind: Literal["measure_disks"]
+    node_id: NodeId
+    rounds: int = Field(3, ge=1, le=5, description="More tell better how steady the disks are")
+
+
 class RollingRestart(RequestBody):
     """Every node is drained and started anew, rack by rack, one at a time."""
 
@@ -124,6 +135,7 @@ AnyChange = (
     | RestartNode
     | StopNode
     | StartNode
+    | MeasureDisks
     | RollingRestart
     | Upgrade
     | ChangeMachineType

@@ -403,7 +403,7 @@ def _against_node_action(
     found = reason_against_node_action(
         action, name=row["name"], state=NodeState(row["state"]), stop_wanted=row["stop_wanted"]
     )
-    if found is None and action in ("restart_node", "stop_node"):
+    if found is None and action in ("restart_node", "stop_node", "measure_disks"):
         found = quorum.reason_against_taking_down(
             place, row["name"], replicas=replicas, down=down, for_good=action == "stop_node"
         )

@@ -62,7 +62,7 @@ class SecretPurpose(StrEnum):
 SERVING = (ClusterState.ACTIVE, ClusterState.DEGRADED)
 
 # Changes of a single node, as the body of change_cluster names them.
-NODE_ACTIONS = ("replace_node", "restart_node", "stop_node", "start_node")
+NODE_ACTIONS = ("replace_node", "restart_node", "stop_node", "start_node", "measure_disks")
 
 PROTECTED = "The cluster is protected against termination. Switch termination protection off first."
 _MAY_NOT_CHANGE = "Your role or token may not change clusters."
@@ -83,6 +83,7 @@ _BUSY = {
     "rolling_restart": "It is being restarted node by node.",
     "stop_node": "A node is being stopped.",
     "start_node": "A node is being started.",
+    "measure_disks": "The disks of a node are being measured.",
     "upgrade_cluster": "Its engine is being upgraded.",
     "apply_settings": "Engine settings are being applied.",
     "rotate_certificates": "Its certificates are being renewed.",
@@ -171,13 +172,13 @@ def reason_against_node_action(action: str, *, name: str, state: NodeState, stop
             pass
     stopped = state is NodeState.STOPPED or stop_wanted
     match action:
-        case "restart_node" if stopped:
+        case "restart_node" | "measure_disks" if stopped:
             return f"{name} is stopped; start it instead."
         case "stop_node" if stopped:
             return f"{name} is stopped already."
         case "start_node" if state is NodeState.UP and not stop_wanted:
             return f"{name} runs already."
-        case "restart_node" | "stop_node" | "start_node" if state is NodeState.DATA_LOST:
+        case "restart_node" | "stop_node" | "start_node" | "measure_disks" if state is NodeState.DATA_LOST:
             return f"{name} has lost its data; replace it instead."
         case _:
             return None

@@ -46,6 +46,7 @@ CLASSES = {
     "rolling_restart": Class.ROLLING,
     "stop_node": Class.ROLLING,
     "start_node": Class.ROLLING,
+    "measure_disks": Class.ROLLING,
     "upgrade_cluster": Class.ROLLING,
     "apply_settings": Class.ROLLING,
     "rotate_certificates": Class.ROLLING,

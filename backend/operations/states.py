@@ -45,6 +45,7 @@ TITLES = {
     "rolling_restart": "Restart node by node",
     "stop_node": "Stop a node",
     "start_node": "Start a node",
+    "measure_disks": "Measure the disks of a node",
     "upgrade_cluster": "Upgrade the engine",
     "apply_settings": "Apply engine settings",
     "rotate_certificates": "Renew the TLS certificates",

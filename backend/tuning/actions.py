@@ -8,9 +8,9 @@ from django.db.models.functions import Now
 
 from backend.clusters.models import Node
 from backend.operations import actions as operations
-from backend.tuning.models import NodeTuning
+from backend.tuning.models import DiskMeasurement, NodeTuning
 from backend.tuning.queries import without_time
-from backend.tuning.states import CheckStatus
+from backend.tuning.states import FIGURES, CheckStatus
 
 
 @transaction.atomic
@@ -46,3 +46,20 @@ def reported(node_id: str, report: Mapping[str, Any]) -> None:
 def still_so(node_ids: Iterable[str]) -> None:
     """The agents of these nodes have told the same again. One statement."""
     NodeTuning.objects.filter(node_id__in=list(node_ids)).update(checked_at=Now())
+
+
+@transaction.atomic
+def measured(node_id: str, result: Mapping[str, Any]) -> None:
+    """`result` as the agent's job measure-io answered: docs/node.md."""
+    node = Node.objects.select_related("cluster").get(id=node_id)
+    DiskMeasurement.objects.update_or_create(
+        node_id=node_id,
+        defaults={
+            "generation": node.generation,
+            "verdict": result["verdict"],
+            "figures": {name: {key: result[name][key] for key in ("median", "spread", "verdict")} for name in FIGURES},
+            "warnings": list(result["warnings"]),
+            "measured_at": result["measured_at"],
+        },
+    )
+    operations.notify(node.cluster.organisation_id, "cluster", node.cluster_id, node.cluster_id)

@@ -1,4 +1,4 @@
-"""What the agent of a node told last about its machine: first boot, and how it is tuned."""
+"""What the agent of a node told last about its machine: first boot, how it is tuned, and what its disks do."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -20,3 +20,17 @@ class NodeTuning(models.Model):
 
     def __str__(self) -> str:
         return f"tuning of {self.node_id}"
+
+
+class DiskMeasurement(models.Model):
+    """The last measurement of the disks that a node has now."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="disk_measurement", primary_key=True)
+    generation = models.PositiveIntegerField(help_text="Of the machine it is about: Node.generation")
+    verdict = models.CharField(max_length=16, help_text="stable, usable or noisy")
+    figures = models.JSONField(help_text="By name (read_iops ...): median, spread, verdict")
+    warnings = models.JSONField(default=list)
+    measured_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"disks of {self.node_id}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from statistics import median
 from typing import Any
 
 from django.db.models import F, Q
@@ -11,22 +12,45 @@ from backend.accounts.queries import Identity
 from backend.clusters.models import Node
 from backend.clusters.queries import node_not_found
 from backend.clusters.states import SERVING, NodeState
-from backend.tuning.models import NodeTuning
-from backend.tuning.states import CHECK_TITLES, STEP_TITLES, CheckStatus, advice, title_of
+from backend.tuning.models import DiskMeasurement, NodeTuning
+from backend.tuning.states import CHECK_TITLES, FIGURES, STEP_TITLES, CheckStatus, Verdict, advice, title_of
 
 Report = dict[str, Any]
 
 
 def get_tuning(who: Identity, cluster_id: str, node_id: str) -> dict[str, Any]:
-    """The last report of a node's machine; none until its agent was reached. Raises NotFound. One statement."""
+    """The last report of a node's machine, none until its agent was reached, and what its disks do. Raises NotFound."""
     of_tenant = Node.objects.filter(id=node_id, cluster_id=cluster_id, cluster__organisation_id=who.organisation_id)
-    node = of_tenant.select_related("tuning").first()
+    node = of_tenant.select_related("tuning", "disk_measurement").first()
     if node is None:
         raise node_not_found()
     row: NodeTuning | None = getattr(node, "tuning", None)
     if row is None or row.generation != node.generation:
-        return {"checked_at": None, "report": None}
-    return {"checked_at": row.checked_at, "report": _shown(row)}
+        return {"checked_at": None, "report": None, "disks": _disks(node)}
+    return {"checked_at": row.checked_at, "report": _shown(row), "disks": _disks(node)}
+
+
+def _disks(node: Node) -> dict[str, Any] | None:
+    """What was measured on the machine that the node has now, and the one value for its cluster."""
+    row: DiskMeasurement | None = getattr(node, "disk_measurement", None)
+    if row is None or row.generation != node.generation:
+        return None
+    alike = DiskMeasurement.objects.filter(
+        node__cluster_id=node.cluster_id, node__machine_type=node.machine_type, node__deleted_at=None
+    ).filter(generation=F("node__generation"))
+    steady = [other.figures for other in alike.exclude(verdict=Verdict.NOISY)]
+    return {
+        "measured_at": row.measured_at,
+        "verdict": row.verdict,
+        "warnings": row.warnings,
+        "figures": row.figures,
+        "cluster": {
+            "nodes": len(steady),
+            **{name: round(median(figures[name]["median"] for figures in steady)) for name in FIGURES},
+        }
+        if steady
+        else None,
+    }
 
 
 def _shown(row: NodeTuning) -> Report:

@@ -5,7 +5,7 @@ from datetime import datetime
 from ninja import Schema
 from pydantic import Field
 
-from backend.tuning.states import BootState, CheckStatus, Environment
+from backend.tuning.states import BootState, CheckStatus, Environment, Verdict
 
 
 class TuningPins(Schema):
@@ -83,8 +83,42 @@ class TuningReport(Schema):
     warnings: list[TuningWarning]
 
 
+class DiskFigure(Schema):
+    median: float = Field(description="Of the rounds: requests of 4 KiB, or bytes, per second")
+    spread: float = Field(description="Of the rounds, as a share of the median")
+    verdict: Verdict
+
+
+class DiskFigures(Schema):
+    read_iops: DiskFigure
+    read_bandwidth: DiskFigure
+    write_iops: DiskFigure
+    write_bandwidth: DiskFigure
+
+
+class ClusterDisks(Schema):
+    """Medians over the cluster's nodes of the same machine type that were measured and are not noisy."""
+
+    nodes: int = Field(description="How many these are")
+    read_iops: int
+    read_bandwidth: int
+    write_iops: int
+    write_bandwidth: int
+
+
+class DiskMeasurement(Schema):
+    """What fio found the disks of a node to do. A check: engines go by the preset of the machine type."""
+
+    measured_at: datetime
+    verdict: Verdict
+    warnings: list[str]
+    figures: DiskFigures
+    cluster: ClusterDisks | None = Field(description="null: all measurements of the cluster are noisy")
+
+
 class NodeTuning(Schema):
     """What the agent of a node told last about its machine."""
 
     checked_at: datetime | None = Field(description="When it was asked; null: not yet")
     report: TuningReport | None
+    disks: DiskMeasurement | None = Field(description="null: they were not measured; see the change measure_disks")

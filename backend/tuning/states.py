@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+FIGURES = ("read_iops", "read_bandwidth", "write_iops", "write_bandwidth")
+
+
+class Verdict(StrEnum):
+    """How far rounds of a measurement spread about their median: 5 %, 15 %, or more."""
+
+    STABLE = "stable"
+    USABLE = "usable"
+    NOISY = "noisy"
+
 
 class CheckStatus(StrEnum):
     PASS = "pass"

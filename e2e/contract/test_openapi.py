@@ -44,6 +44,7 @@ CHANGES: list[dict[str, Any]] = [
     {"kind": "scale", "nodes_total": 4},
     {"kind": "replace_node", "node_id": "nod_..."},
     {"kind": "restart_node", "node_id": "nod_..."},
+    {"kind": "measure_disks", "node_id": "nod_...", "rounds": 1},
     {"kind": "stop_node", "node_id": "nod_..."},
     {"kind": "start_node", "node_id": "nod_..."},
     {"kind": "rolling_restart"},

@@ -14,6 +14,23 @@ from provisioner.agent.fake_nodes import Node, Ring, find, load_ring, store
 from provisioner.agent.fake_ring import SIMPLE, Member
 
 
+def _figure(median: float) -> dict[str, Any]:
+    return {"median": median, "rounds": [median], "spread": 0.0, "verdict": "stable", "agreed": True}
+
+
+_MEASURED: dict[str, Any] = {
+    "engine": "io_uring",
+    "verdict": "stable",
+    "warnings": [],
+    "measured_at": "2026-01-01T00:00:00Z",
+    "seconds": 80.0,
+    "read_iops": _figure(200_000.0),
+    "read_bandwidth": _figure(1_000_000_000.0),
+    "write_iops": _figure(80_000.0),
+    "write_bandwidth": _figure(500_000_000.0),
+}
+
+
 @dataclass(kw_only=True)
 class FakeCall:
     """One node during one call."""
@@ -96,6 +113,10 @@ class FakeCall:
                 return {}
             case "inspect":
                 return self._inspected()
+            case "measure-io":
+                if self.node.engine_running:
+                    raise AgentRefused("engine-running", "the disks cannot be measured while the engine runs")
+                return _MEASURED
             case "settings":
                 self._ring_up()
                 return {"settings": self.node.settings}

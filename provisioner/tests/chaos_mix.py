@@ -22,6 +22,7 @@ from backend.changes.schemas import (
     AnyChange,
     ChangeMachineType,
     ChangeSettings,
+    MeasureDisks,
     RemoveDatacenter,
     ReplaceNode,
     RestartNode,
@@ -162,6 +163,10 @@ def replace_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
 
 
 @_change
+def measure_disks(tenant: Tenant, cluster: Cluster) -> AnyChange:
+    return MeasureDisks(kind="measure_disks", node_id=_node(tenant, cluster))
+
+
 def restart_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
     return RestartNode(kind="restart_node", node_id=_node(tenant, cluster))
 
@@ -249,6 +254,7 @@ MIX = (
     Line("scale_cluster", 5, scale_cluster),
     Line("replace_node", 6, replace_node),
     Line("restart_node", 4, restart_node),
+    Line("measure_disks", 1, measure_disks),
     Line("rolling_restart", 3, rolling_restart),
     Line("rotate_certificates", 3, rotate_certificates),
     Line("upgrade_cluster", 2, upgrade_cluster),

@@ -11,6 +11,7 @@ from backend.changes.schemas import (
     Change,
     ChangeMachineType,
     ChangeSettings,
+    MeasureDisks,
     RemoveDatacenter,
     ReplaceNode,
     RestartNode,
@@ -31,6 +32,7 @@ OPERATION_KINDS = {
     "restart_node": "restart_node",
     "stop_node": "stop_node",
     "start_node": "start_node",
+    "measure_disks": "measure_disks",
     "rolling_restart": "rolling_restart",
     "upgrade": "upgrade_cluster",
     "machine_type": "change_machine_type",
@@ -54,6 +56,8 @@ def propose(facts: Facts, change: Change) -> Proposal:
             return rolling.stop_node(facts, change)
         case StartNode():
             return rolling.start_node(facts, change)
+        case MeasureDisks():
+            return rolling.measure_disks(facts, change)
         case RollingRestart():
             return rolling.rolling_restart(facts)
         case Upgrade():

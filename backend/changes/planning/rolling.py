@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from backend.changes.planning import checks
 from backend.changes.planning.facts import Facts, NothingToDo, Proposal, Refused, count, listed, place_of
 from backend.changes.plans import rolling
-from backend.changes.schemas import ChangeSettings, Mode, RestartNode, StartNode, StopNode, Upgrade
+from backend.changes.schemas import ChangeSettings, MeasureDisks, Mode, RestartNode, StartNode, StopNode, Upgrade
 from backend.clusters import quorum
 from backend.clusters.models import Node
 from backend.clusters.states import NodeState, reason_against_node_action
@@ -65,6 +65,26 @@ def start_node(facts: Facts, change: StartNode) -> Proposal:
         impact=("It takes requests again when it has shown that it serves; drivers find it by themselves.",),
         before={"node": node.name, "state": node.state},
         after=_with_nodes(facts, node, state=NodeState.UP, stop_wanted=False),
+    )
+
+
+def measure_disks(facts: Facts, change: MeasureDisks) -> Proposal:
+    node = _find(facts, "measure_disks", change.node_id)
+    _check_quorum(facts, node, for_good=False)
+    planned = rolling.measure_disks(node=node, rounds=change.rounds)
+    minutes = round(planned.expected_seconds / 60)
+    return Proposal(
+        planned=planned,
+        title=f"Measure the disks of {node.name}",
+        mode=Mode.ROLLING,
+        touched=(node.name,),
+        impact=(
+            f"It is down for about {count(minutes, 'minute')}: disks are never measured beside a running engine.",
+            _without(facts, node),
+        ),
+        warnings=("The writes that it misses meanwhile are kept for it by the others.",),
+        before={"node": node.name, "state": node.state},
+        after=facts,
     )
 
 

@@ -21,6 +21,7 @@ _GATE = 5
 _SSTABLES = 5
 _LIVE = 2
 _CERTIFICATE = 4
+_MEASURED_ROUND = 160
 
 Groups = list[list[PlannedStep]]
 
@@ -66,6 +67,27 @@ def start_node(*, living: Sequence[Node], node: Node) -> Planned:
         ],
         expected_seconds=10,
         parameters={"node": node.id, "was_stopped": node.stop_wanted},
+    )
+
+
+def measure_disks(*, node: Node, rounds: int) -> Planned:
+    """Its disks are measured while its engine is stopped. The limit is that of the slowest disks, and some more."""
+    return Planned(
+        kind="measure_disks",
+        groups=[
+            _check_ring(),
+            *in_one_go(
+                [
+                    [_step("drain_node", "Drain: flush, take no more requests", 360, node)],
+                    [_step("stop_engine", "Stop the engine", 120, node)],
+                    [_step("measure_disks", "Measure what the disks do", 300 * rounds + 300, node)],
+                    [_step("start_engine", "Start the engine", 300, node)],
+                    [_step("prove_node", "Prove: ring, schema, write and read", 180, node)],
+                ]
+            ),
+        ],
+        expected_seconds=_CHECK + _DOWN_AND_UP + _MEASURED_ROUND * rounds,
+        parameters={"node": node.id, "rounds": rounds},
     )
 
 

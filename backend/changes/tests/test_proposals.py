@@ -9,6 +9,7 @@ from backend.changes.schemas import (
     ChangeMachineType,
     ChangeSettings,
     DesiredState,
+    MeasureDisks,
     Mode,
     RemoveDatacenter,
     ReplaceNode,
@@ -197,6 +198,15 @@ def test_what_stays_up_during_a_restart_is_said():
     facts = world()
     proposal = propose(facts, RestartNode(kind="restart_node", node_id=facts.nodes[0].id))
     assert proposal.impact[-1] == "Reads and writes at QUORUM go on: 2 of 3 replicas stay up, QUORUM needs 2."
+
+
+def test_a_node_whose_disks_are_measured_is_down_for_as_long_as_the_rounds_take():
+    facts = world()
+    for rounds, minutes in ((1, 3), (3, 8)):
+        order = MeasureDisks(kind="measure_disks", node_id=facts.nodes[0].id, rounds=rounds)
+        proposal = propose(facts, order)
+        assert proposal.impact[0].startswith(f"It is down for about {minutes} minutes")
+        assert proposal.planned.parameters["rounds"] == rounds
 
 
 def test_a_canary_is_upgraded_first():

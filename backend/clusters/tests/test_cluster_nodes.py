@@ -97,10 +97,12 @@ def test_it_says_what_may_be_done_with_a_node_and_why_not(api: ApiClient, active
         "restart_node": None,
         "stop_node": None,
         "start_node": f"{name} runs already.",
+        "measure_disks": None,
     }
     Node.objects.filter(name=name).update(state=NodeState.STOPPED, stop_wanted=True)
     assert reasons(api, active, name)["restart_node"] == f"{name} is stopped; start it instead."
     assert reasons(api, active, name)["start_node"] is None
+    assert reasons(api, active, name)["measure_disks"] == f"{name} is stopped; start it instead."
     other = "orders-local-1b-1"
     assert reasons(api, active, other)["stop_node"] == (
         f"Stopping {other} would leave 1 of 3 replicas; QUORUM needs 2."

@@ -71,7 +71,7 @@ def shown(api: ApiClient, node: Node) -> dict[str, Any]:
 
 
 def test_before_the_agent_was_asked_there_is_none(api: ApiClient, creating: Cluster):
-    assert shown(api, node_of(creating)) == {"checked_at": None, "report": None}
+    assert shown(api, node_of(creating)) == {"checked_at": None, "report": None, "disks": None}
 
 
 def test_it_shows_the_report_with_titles(api: ApiClient, active: Cluster):
@@ -144,3 +144,29 @@ def test_nobody_sees_another_tenants_node(api: ApiClient, foreign: ApiClient, ac
 
 def test_every_name_has_a_title():
     assert all(title and title[0].isupper() for title in (CHECK_TITLES | STEP_TITLES).values())
+
+
+def measurement(reads: float, verdict: str = "stable") -> dict[str, Any]:
+    figure = {"median": reads, "rounds": [reads], "spread": 0.01, "verdict": verdict, "agreed": True}
+    names = ("read_iops", "read_bandwidth", "write_iops", "write_bandwidth")
+    told = {"engine": "io_uring", "verdict": verdict, "warnings": [], "seconds": 80.0}
+    return told | {"measured_at": "2026-01-01T00:00:00Z"} | dict.fromkeys(names, figure)
+
+
+def test_disks_that_were_measured_stand_beside_the_median_of_the_cluster(api: ApiClient, active: Cluster):
+    first, second, third = active.nodes.order_by("position")
+    actions.measured(first.id, measurement(100.0))
+    actions.measured(second.id, measurement(300.0))
+    actions.measured(third.id, measurement(9000.0, "noisy"))
+    disks = shown(api, first)["disks"]
+    assert (disks["verdict"], disks["figures"]["read_iops"]["median"]) == ("stable", 100.0)
+    assert (disks["cluster"]["nodes"], disks["cluster"]["read_iops"]) == (2, 200)
+    assert shown(api, third)["disks"]["verdict"] == "noisy"
+
+
+def test_noisy_disks_have_no_median_and_those_of_an_earlier_machine_are_forgotten(api: ApiClient, active: Cluster):
+    node = node_of(active)
+    actions.measured(node.id, measurement(100.0, "noisy"))
+    assert shown(api, node)["disks"]["cluster"] is None
+    Node.objects.filter(id=node.id).update(generation=2)
+    assert shown(api, node)["disks"] is None

@@ -21,6 +21,7 @@ export type {
   Credentials,
   DatabaseRole,
   DatabaseRoles,
+  DiskMeasurement,
   Finding,
   FirstBootStep,
   Grant,

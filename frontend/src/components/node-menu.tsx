@@ -7,6 +7,7 @@ const ACTIONS = [
   { id: "restart_node", text: "Restart", title: "Restart" },
   { id: "stop_node", text: "Stop", title: "Stop" },
   { id: "start_node", text: "Start", title: "Start" },
+  { id: "measure_disks", text: "Measure disks", title: "Measure the disks of" },
   { id: "replace_node", text: "Replace", title: "Replace" },
 ] as const;
 type NodeAction = (typeof ACTIONS)[number]["id"];
@@ -36,7 +37,7 @@ export function NodeMenu({ cluster, node }: { cluster: Cluster; node: Node }) {
         <ChangeModal
           cluster={cluster}
           title={`${action.title} ${node.name}`}
-          confirm={action.title}
+          confirm={action.text}
           change={{ kind: action.id, node_id: node.id }}
           onDismiss={() => setOpen(null)}
         />

@@ -14,6 +14,7 @@ import { NodeStateBadge } from "../components/states";
 import { useTitle } from "../hooks/use-title";
 import { Copy } from "../ui/copy";
 import { formatBytes } from "../util/size";
+import { NodeDisks } from "./node-disks";
 import { NodeFirstBoot } from "./node-first-boot";
 import { NodeTuningReport } from "./node-tuning";
 
@@ -99,7 +100,7 @@ function Machine({ clusterId, node }: { clusterId: string; node: Node }) {
   );
   return (
     <QueryView query={tuning} lines={6}>
-      {({ report, checked_at }) =>
+      {({ report, checked_at, disks }) =>
         report === null || checked_at === null ? (
           <Container header={<Header variant="h2">Tuning</Header>}>
             <Box color="text-body-secondary">Its agent has not been asked yet.</Box>
@@ -108,6 +109,7 @@ function Machine({ clusterId, node }: { clusterId: string; node: Node }) {
           <SpaceBetween size="l">
             <NodeFirstBoot report={report} />
             <NodeTuningReport report={report} checkedAt={checked_at} />
+            <NodeDisks disks={disks} told={report.io} />
           </SpaceBetween>
         )
       }

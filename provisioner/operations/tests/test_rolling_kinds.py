@@ -14,6 +14,7 @@ from backend.operations.models import Operation
 from provisioner import runner
 from provisioner.operations import (
     apply_settings,
+    measure_disks,
     registry,
     restart_nodes,
     rotate_certificates,
@@ -56,6 +57,10 @@ def _restart_one(nodes: Sequence[Node]) -> Planned:
 
 def _restart_all(nodes: Sequence[Node]) -> Planned:
     return rolling.restart(living=nodes, nodes=rolling.rack_by_rack(nodes))
+
+
+def _measure(nodes: Sequence[Node]) -> Planned:
+    return rolling.measure_disks(node=nodes[0], rounds=1)
 
 
 def _stop(nodes: Sequence[Node]) -> Planned:
@@ -102,6 +107,7 @@ class Kind:
 KINDS = {
     "restart_node": Kind(restart_nodes.RESTART_NODE, _restart_one),
     "rolling_restart": Kind(restart_nodes.ROLLING_RESTART, _restart_all),
+    "measure_disks": Kind(measure_disks.CODE, _measure),
     "stop_node": Kind(stop_node.CODE, _stop),
     "start_node": Kind(start_node.CODE, _start, stopped=True),
     "upgrade_cluster": Kind(upgrade_cluster.CODE, _upgrade),

@@ -1143,6 +1143,36 @@ export type ClusterCloudAccount = {
 };
 
 /**
+ * ClusterDisks
+ *
+ * Medians over the cluster's nodes of the same machine type that were measured and are not noisy.
+ */
+export type ClusterDisks = {
+    /**
+     * Nodes
+     *
+     * How many these are
+     */
+    nodes: number;
+    /**
+     * Read Iops
+     */
+    read_iops: number;
+    /**
+     * Read Bandwidth
+     */
+    read_bandwidth: number;
+    /**
+     * Write Iops
+     */
+    write_iops: number;
+    /**
+     * Write Bandwidth
+     */
+    write_bandwidth: number;
+};
+
+/**
  * ClusterFilter
  *
  * The query parameters of list_clusters.
@@ -1640,6 +1670,57 @@ export type DesiredState = {
     settings?: {
         [key: string]: unknown;
     } | null;
+};
+
+/**
+ * DiskFigure
+ */
+export type DiskFigure = {
+    /**
+     * Median
+     *
+     * Of the rounds: requests of 4 KiB, or bytes, per second
+     */
+    median: number;
+    /**
+     * Spread
+     *
+     * Of the rounds, as a share of the median
+     */
+    spread: number;
+    verdict: Verdict;
+};
+
+/**
+ * DiskFigures
+ */
+export type DiskFigures = {
+    read_iops: DiskFigure;
+    read_bandwidth: DiskFigure;
+    write_iops: DiskFigure;
+    write_bandwidth: DiskFigure;
+};
+
+/**
+ * DiskMeasurement
+ *
+ * What fio found the disks of a node to do. A check: engines go by the preset of the machine type.
+ */
+export type DiskMeasurement = {
+    /**
+     * Measured At
+     */
+    measured_at: string;
+    verdict: Verdict;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    figures: DiskFigures;
+    /**
+     * null: all measurements of the cluster are noisy
+     */
+    cluster: ClusterDisks | null;
 };
 
 /**
@@ -2572,6 +2653,30 @@ export type MaintenanceWindowsWish = {
 };
 
 /**
+ * MeasureDisks
+ *
+ * One node is drained and stopped while its disks are measured with fio, then started again.
+ *
+ * A round makes four measurements, each of 20 to 60 seconds.
+ */
+export type MeasureDisks = {
+    /**
+     * Kind
+     */
+    kind: 'measure_disks';
+    /**
+     * Node Id
+     */
+    node_id: string;
+    /**
+     * Rounds
+     *
+     * More tell better how steady the disks are
+     */
+    rounds?: number;
+};
+
+/**
  * Member
  */
 export type Member = {
@@ -2933,6 +3038,10 @@ export type NodeTuning = {
      */
     checked_at: string | null;
     report: TuningReport | null;
+    /**
+     * null: they were not measured; see the change measure_disks
+     */
+    disks: DiskMeasurement | null;
 };
 
 /**
@@ -4324,6 +4433,13 @@ export type Upgrade = {
 };
 
 /**
+ * Verdict
+ *
+ * How far rounds of a measurement spread about their median: 5 %, 15 %, or more.
+ */
+export type Verdict = 'stable' | 'usable' | 'noisy';
+
+/**
  * Weekday
  *
  * In the order in which Python and the rows number them: Monday is 0.
@@ -5436,6 +5552,8 @@ export type ChangeClusterData = {
     } & StopNode) | ({
         kind: 'start_node';
     } & StartNode) | ({
+        kind: 'measure_disks';
+    } & MeasureDisks) | ({
         kind: 'rolling_restart';
     } & RollingRestart) | ({
         kind: 'upgrade';
@@ -6530,6 +6648,8 @@ export type PlanChangeData = {
     } & StopNode) | ({
         kind: 'start_node';
     } & StartNode) | ({
+        kind: 'measure_disks';
+    } & MeasureDisks) | ({
         kind: 'rolling_restart';
     } & RollingRestart) | ({
         kind: 'upgrade';
