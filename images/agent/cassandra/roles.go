@@ -76,7 +76,15 @@ func (e *Engine) access(ctx context.Context, do func(ctx context.Context, conn *
 		case err != nil:
 			return err
 		}
-		return refused(do(ctx, conn, account.Username))
+		err = do(ctx, conn, account.Username)
+		if shutOut(err) {
+			// The same job on another node has just limited the account to addresses that this engine did not know yet.
+			e.control.forget()
+			if conn, err = e.strongControl(ctx, account.Username); err == nil {
+				err = do(ctx, conn, account.Username)
+			}
+		}
+		return refused(err)
 	})
 }
 
