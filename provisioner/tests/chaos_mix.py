@@ -167,6 +167,7 @@ def measure_disks(tenant: Tenant, cluster: Cluster) -> AnyChange:
     return MeasureDisks(kind="measure_disks", node_id=_node(tenant, cluster))
 
 
+@_change
 def restart_node(tenant: Tenant, cluster: Cluster) -> AnyChange:
     return RestartNode(kind="restart_node", node_id=_node(tenant, cluster))
 
