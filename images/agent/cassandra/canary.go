@@ -46,17 +46,10 @@ func (e *Engine) plantCanary(ctx context.Context, _ Nothing, report agent.Report
 	return Nothing{}, nil
 }
 
-// CanaryReading is the result of the job read-canary.
-type CanaryReading struct {
-	// Checked are the rows that this node is a replica of, Missing those among them that it does not have.
-	Checked int `json:"checked"`
-	Missing int `json:"missing"`
-}
-
 // readCanary looks for the rows that this node should hold, each by a read at ONE through the node itself.
-func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report) (CanaryReading, error) {
+func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report) (agent.CanaryReading, error) {
 	if err := e.running(); err != nil {
-		return CanaryReading{}, err
+		return agent.CanaryReading{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -65,9 +58,9 @@ func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report)
 		mine, err = e.canariesHere(ctx)
 		return err
 	}); err != nil {
-		return CanaryReading{}, err
+		return agent.CanaryReading{}, err
 	}
-	reading := CanaryReading{}
+	reading := agent.CanaryReading{}
 	for _, id := range mine {
 		report(float64(reading.Checked)/float64(len(mine)), "Reading canary rows")
 		if err := untilPassed(ctx, func() error {
@@ -81,7 +74,7 @@ func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report)
 			}
 			return err
 		}); err != nil {
-			return CanaryReading{}, err
+			return agent.CanaryReading{}, err
 		}
 		reading.Checked++
 	}

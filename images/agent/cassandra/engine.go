@@ -239,54 +239,41 @@ func (p InstallParameters) check() error {
 	return nil
 }
 
-// Installed is the result of the job install.
-type Installed struct {
-	Version string `json:"version"`
-}
-
-func (e *Engine) install(_ context.Context, parameters InstallParameters, report agent.Report) (Installed, error) {
+func (e *Engine) install(_ context.Context, parameters InstallParameters, report agent.Report) (agent.Installed, error) {
 	report(0, "Checking the engine's files")
 	found, err := openTree(e.cache, parameters.Version)
 	if err != nil {
-		return Installed{}, err
+		return agent.Installed{}, err
 	}
-	return Installed{Version: parameters.Version}, found.check(parameters.Version)
+	return agent.Installed{Version: parameters.Version}, found.check(parameters.Version)
 }
 
-// Started is the result of the job start.
-type Started struct {
-	PID       int  `json:"pid"`
-	FirstBoot bool `json:"first_boot"`
-	// BytesStreamed is what a node that joined or replaced another was sent, 0 for any other start.
-	BytesStreamed int64 `json:"bytes_streamed"`
-}
-
-func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Started, error) {
+func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (agent.Started, error) {
 	config, err := e.configured()
 	if err != nil {
-		return Started{}, err
+		return agent.Started{}, err
 	}
 	if _, err := openTree(e.cache, config.Version); err != nil {
-		return Started{}, err
+		return agent.Started{}, err
 	}
 	firstBoot := !e.supervisor.Condition().Booted
 	if !e.supervisor.Condition().Alive {
 		if err := e.startable(!firstBoot); err != nil {
-			return Started{}, err
+			return agent.Started{}, err
 		}
 	}
 	var streamed int64
 	if firstBoot && config.FirstBoot.intoData() {
 		if streamed, err = e.startIntoData(ctx, report); err != nil {
-			return Started{}, err
+			return agent.Started{}, err
 		}
 	} else {
 		report(0.1, "Waiting for the engine to accept CQL")
 		if err := e.supervisor.Start(ctx); err != nil {
-			return Started{}, err
+			return agent.Started{}, err
 		}
 	}
-	return Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: firstBoot, BytesStreamed: streamed}, nil
+	return agent.Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: firstBoot, BytesStreamed: streamed}, nil
 }
 
 // stopGrace is how long the engine may take to flush and leave.

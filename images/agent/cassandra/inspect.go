@@ -11,38 +11,13 @@ import (
 	"ringmaster/agent/jolokia"
 )
 
-// Inspection is the result of the job inspect: what a careful operator looks at before touching a ring.
-type Inspection struct {
-	Mode        string   `json:"mode"`
-	Unreachable []string `json:"unreachable"`
-	Joining     []string `json:"joining"`
-	Leaving     []string `json:"leaving"`
-	Moving      []string `json:"moving"`
-	// RepairsRunning counts those that this node coordinates.
-	RepairsRunning     int            `json:"repairs_running"`
-	PendingCompactions int            `json:"pending_compactions"`
-	Client             ClientRequests `json:"client"`
-}
-
-// ClientRequests are counters since the engine started, of requests that this node coordinated. The latencies are the
-// engine's own, which weigh the last minutes most.
-type ClientRequests struct {
-	Reads        int64   `json:"reads"`
-	Writes       int64   `json:"writes"`
-	Timeouts     int64   `json:"timeouts"`
-	Unavailables int64   `json:"unavailables"`
-	Failures     int64   `json:"failures"`
-	ReadP99MS    float64 `json:"read_p99_ms"`
-	WriteP99MS   float64 `json:"write_p99_ms"`
-}
-
-func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspection, error) {
+func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (agent.Inspection, error) {
 	if err := e.running(); err != nil {
-		return Inspection{}, err
+		return agent.Inspection{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	found := Inspection{}
+	found := agent.Inspection{}
 	type counter struct {
 		bean, attribute string
 		into            *float64
@@ -96,11 +71,11 @@ func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspec
 		return nil
 	})
 	if err != nil {
-		return Inspection{}, err
+		return agent.Inspection{}, err
 	}
 	const microsecondsPerMS = 1000
 	found.PendingCompactions = int(compactions)
-	found.Client = ClientRequests{
+	found.Client = agent.ClientRequests{
 		Reads: int64(reads), Writes: int64(writes), Timeouts: int64(timeouts), Unavailables: int64(unavailables), Failures: int64(failures),
 		ReadP99MS: readP99 / microsecondsPerMS, WriteP99MS: writeP99 / microsecondsPerMS,
 	}
@@ -127,38 +102,24 @@ func (e *Engine) repairsRunning(ctx context.Context) int {
 	return running
 }
 
-// DataDescription is the result of the job describe-data.
-type DataDescription struct {
-	Tables []TableData `json:"tables"`
-}
-
-// TableData is this node's own share of a table.
-type TableData struct {
-	Keyspace string `json:"keyspace"`
-	Table    string `json:"table"`
-	// Bytes on disk and in memory, as the engine counts them. Partitions are the engine's estimate.
-	Bytes      int64 `json:"bytes"`
-	Partitions int64 `json:"partitions"`
-}
-
 // localKeyspaces are each node's own.
 var localKeyspaces = []string{"system", "system_schema"}
 
-func (e *Engine) describeData(ctx context.Context, _ Nothing, _ agent.Report) (DataDescription, error) {
+func (e *Engine) describeData(ctx context.Context, _ Nothing, _ agent.Report) (agent.DataDescription, error) {
 	if err := e.running(); err != nil {
-		return DataDescription{}, err
+		return agent.DataDescription{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	var tables []TableData
+	var tables []agent.TableData
 	err := e.untilAnswered(ctx, func() (err error) {
 		tables, err = e.tables(ctx)
 		return err
 	})
-	return DataDescription{Tables: tables}, err
+	return agent.DataDescription{Tables: tables}, err
 }
 
-func (e *Engine) tables(ctx context.Context) ([]TableData, error) {
+func (e *Engine) tables(ctx context.Context) ([]agent.TableData, error) {
 	conn, err := e.control.again(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +129,7 @@ func (e *Engine) tables(ctx context.Context) ([]TableData, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := []TableData{}
+	tables := []agent.TableData{}
 	var calls []jolokia.Call
 	for _, row := range rows {
 		keyspace, table := row.Text("keyspace_name"), row.Text("table_name")
@@ -176,7 +137,7 @@ func (e *Engine) tables(ctx context.Context) ([]TableData, error) {
 			continue
 		}
 		bean := func(name string) string { return metric("Table", name, "keyspace="+keyspace, "scope="+table) }
-		tables = append(tables, TableData{Keyspace: keyspace, Table: table})
+		tables = append(tables, agent.TableData{Keyspace: keyspace, Table: table})
 		calls = append(calls, jolokia.Read(bean("LiveDiskSpaceUsed"), "Count"), jolokia.Read(bean("AllMemtablesLiveDataSize"), "Value"),
 			jolokia.Read(bean("EstimatedPartitionCount"), "Value"))
 	}

@@ -174,17 +174,6 @@ func (e *Engine) settings(ctx context.Context, _ Nothing, _ agent.Report) (Setti
 	return told, err
 }
 
-// AppliedSettings is the result of the job apply-settings.
-type AppliedSettings struct {
-	// Applied are settings that the engine was told and now goes by: those of the configuration that it was not started
-	// with, and those that are no longer in the configuration and are back at what they were.
-	Applied []string `json:"applied"`
-	// NeedsRestart are those that differ from what the engine was started with and that only a start changes.
-	NeedsRestart []string `json:"needs_restart"`
-	// Refused is what the engine said of those among them that it would not take while it runs.
-	Refused map[string]string `json:"refused"`
-}
-
 // toldSettings are what a running engine had before it was told something else; null where it does not say.
 type toldSettings struct {
 	Process process.ID                 `json:"process"`
@@ -241,26 +230,26 @@ func sameSetting(a, b any) bool {
 	return errOne == nil && errOther == nil && string(one) == string(other)
 }
 
-func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Report) (AppliedSettings, error) {
+func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Report) (agent.AppliedSettings, error) {
 	if err := e.running(); err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	config, err := e.configured()
 	if err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, accessWithin, agent.Errorf("access-timeout", "The engine did not take its settings within %s.", accessWithin))
 	defer cancel()
 	started, err := readSettings(filepath.Join(e.place.conf(), "cassandra.yaml"))
 	if err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	told, err := e.toldSettings()
 	if err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	plan := planSettings(settings(config, e.place, e.tlsFiles(), ordinary), started, told.Before)
-	result := AppliedSettings{Applied: []string{}, NeedsRestart: append([]string{}, plan.needsRestart...), Refused: map[string]string{}}
+	result := agent.AppliedSettings{Applied: []string{}, NeedsRestart: append([]string{}, plan.needsRestart...), Refused: map[string]string{}}
 	names := slices.Sorted(maps.Keys(plan.tell))
 	for index, name := range names {
 		report(float64(index)/float64(len(names)), "Setting "+name)
@@ -270,7 +259,7 @@ func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Repo
 			// Noted before it is changed: after a crash between the two, the value that stood there is still known.
 			told.Before[name] = e.valueOf(ctx, live)
 			if err := statefile.WriteJSON(e.toldPath(), told); err != nil {
-				return AppliedSettings{}, err
+				return agent.AppliedSettings{}, err
 			}
 		}
 		err := e.management.Do(ctx, jolokia.Write(live.bean, live.attribute, plan.tell[name]), nil)
@@ -282,7 +271,7 @@ func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Repo
 				delete(told.Before, name)
 			}
 		case err != nil:
-			return AppliedSettings{}, reached(fmt.Errorf("set %s: %w", name, err))
+			return agent.AppliedSettings{}, reached(fmt.Errorf("set %s: %w", name, err))
 		default:
 			result.Applied = append(result.Applied, name)
 			if slices.Contains(plan.restored, name) {
@@ -291,7 +280,7 @@ func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Repo
 		}
 	}
 	if err := statefile.WriteJSON(e.toldPath(), told); err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	if len(result.NeedsRestart) == 0 && e.sameProgram(config) {
 		// The engine goes by all of the configuration, as if it had been started with it.

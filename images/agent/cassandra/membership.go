@@ -18,11 +18,6 @@ import (
 	"ringmaster/agent/statefile"
 )
 
-// Streamed is the result of jobs that move data between nodes.
-type Streamed struct {
-	BytesStreamed int64 `json:"bytes_streamed"`
-}
-
 // streaming is what must survive the agent while a long operation streams: where the engine's counter stood before it.
 type streaming struct {
 	Process process.ID `json:"process"`
@@ -105,17 +100,17 @@ func withCode(code string, err error) error {
 
 // decommission makes the node hand its data to the others and leave. The engine is stopped afterwards and is never started
 // again. Error code: decommission-failed.
-func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Report) (Streamed, error) {
+func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Report) (agent.Streamed, error) {
 	var watch *streamWatch
 	for ; ; _ = pause(ctx, lookAtStreams) {
 		if ctx.Err() != nil {
-			return Streamed{}, ctx.Err()
+			return agent.Streamed{}, ctx.Err()
 		}
 		if e.hasLeft() {
 			return e.departed(ctx, watch)
 		}
 		if err := e.running(); err != nil {
-			return Streamed{}, err
+			return agent.Streamed{}, err
 		}
 		var mode string
 		var busy bool
@@ -126,7 +121,7 @@ func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Repor
 		switch {
 		case mode == "DECOMMISSIONED":
 			if err := statefile.WriteJSON(e.place.left(), map[string]time.Time{"left_at": time.Now().UTC()}); err != nil {
-				return Streamed{}, err
+				return agent.Streamed{}, err
 			}
 		case busy:
 			// Begun under an earlier agent, or the line broke: look on.
@@ -145,7 +140,7 @@ func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Repor
 			err = e.during(ctx, jolokia.Exec(storageService, "decommission", false), nil, func(ctx context.Context) { e.lookLeaving(ctx, watch, report) })
 			// A second call while one runs is no failure: its end is waited for above.
 			if refusal := jolokia.Refusal(err); refusal != nil && !strings.Contains(refusal.Message, "still decommissioning") {
-				return Streamed{}, withCode("decommission-failed", err)
+				return agent.Streamed{}, withCode("decommission-failed", err)
 			}
 		default:
 			report(0.01, "Waiting while the engine is "+mode)
@@ -158,9 +153,9 @@ func (e *Engine) lookLeaving(ctx context.Context, watch *streamWatch, report age
 	report(watch.between(0.1, 0.9), watch.words("Handing data to the other nodes"))
 }
 
-func (e *Engine) departed(ctx context.Context, watch *streamWatch) (Streamed, error) {
+func (e *Engine) departed(ctx context.Context, watch *streamWatch) (agent.Streamed, error) {
 	var kept streaming
-	result := Streamed{}
+	result := agent.Streamed{}
 	if watch == nil && statefile.ReadJSON(e.place.streaming("leaving"), &kept) == nil {
 		watch = &streamWatch{Base: kept.Base}
 	}
@@ -247,9 +242,9 @@ func (p RebuildParameters) check() error {
 
 // rebuild fetches what the node should hold and never did from another data centre. What an earlier call fetched is not fetched
 // again. Error code: rebuild-failed.
-func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, report agent.Report) (Streamed, error) {
+func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, report agent.Report) (agent.Streamed, error) {
 	if err := e.running(); err != nil {
-		return Streamed{}, err
+		return agent.Streamed{}, err
 	}
 	var watch *streamWatch
 	look := func(ctx context.Context) {
@@ -260,10 +255,10 @@ func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, repo
 	}
 	for ; ; _ = pause(ctx, lookAtStreams) {
 		if ctx.Err() != nil {
-			return Streamed{}, ctx.Err()
+			return agent.Streamed{}, ctx.Err()
 		}
 		if err := e.running(); err != nil {
-			return Streamed{}, err
+			return agent.Streamed{}, err
 		}
 		if watch == nil {
 			watch, _ = e.watchFrom(ctx, "rebuilding", inward, false)
@@ -278,11 +273,11 @@ func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, repo
 		switch {
 		case err == nil:
 			look(ctx)
-			return Streamed{BytesStreamed: watch.Done}, os.RemoveAll(e.place.streaming("rebuilding"))
+			return agent.Streamed{BytesStreamed: watch.Done}, os.RemoveAll(e.place.streaming("rebuilding"))
 		case refusal != nil && strings.Contains(refusal.Message, "still rebuilding"):
 			look(ctx)
 		case refusal != nil:
-			return Streamed{}, withCode("rebuild-failed", err)
+			return agent.Streamed{}, withCode("rebuild-failed", err)
 		}
 	}
 }

@@ -32,21 +32,14 @@ func (p ProveParameters) check() error {
 	return nil
 }
 
-// Proof is the result of the job prove.
-type Proof struct {
-	agent.RingStatus
-	// Rows are the ids of the nodes whose rows were read under the key.
-	Rows []string `json:"rows"`
-}
-
 // prove shows that this node serves: it sees all members up and of one schema, and a row is written and read through it at ALL.
-func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report agent.Report) (Proof, error) {
+func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report agent.Report) (agent.Proof, error) {
 	if err := e.running(); err != nil {
-		return Proof{}, err
+		return agent.Proof{}, err
 	}
 	config, err := e.configured()
 	if err != nil {
-		return Proof{}, err
+		return agent.Proof{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, proveWithin)
 	defer cancel()
@@ -63,27 +56,27 @@ func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report a
 			// A node that just started may not have seen the roles and the table yet.
 			missing = err.Error()
 		case ctx.Err() == nil:
-			return Proof{}, err
+			return agent.Proof{}, err
 		}
 		if err := e.running(); err != nil {
-			return Proof{}, err
+			return agent.Proof{}, err
 		}
 		report(0.2, "Waiting until the node agrees: "+missing)
 		if pause(ctx, retryPause) != nil {
-			return Proof{}, agent.Errorf("not-proved", "The node did not prove itself within %s: %s", proveWithin, missing)
+			return agent.Proof{}, agent.Errorf("not-proved", "The node did not prove itself within %s: %s", proveWithin, missing)
 		}
 	}
 }
 
 // tryProof is one try; a difference is what is not yet as it should be.
-func (e *Engine) tryProof(ctx context.Context, config Config, parameters ProveParameters) (Proof, string, error) {
+func (e *Engine) tryProof(ctx context.Context, config Config, parameters ProveParameters) (agent.Proof, string, error) {
 	conn, err := e.login(ctx, parameters.ControlUsername, parameters.ControlPassword)
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	ring, err := e.readRing(ctx, conn)
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	members := parameters.Members
 	if len(members) == 0 {
@@ -91,23 +84,23 @@ func (e *Engine) tryProof(ctx context.Context, config Config, parameters ProvePa
 			members = append(members, peer.Address)
 		}
 	}
-	proof := Proof{RingStatus: ring, Rows: []string{}}
+	proof := agent.Proof{RingStatus: ring, Rows: []string{}}
 	if difference := disagreement(ring, config.Address, members); difference != "" {
-		return Proof{}, difference, nil
+		return agent.Proof{}, difference, nil
 	}
 	if parameters.ExpectSchema != "" && parameters.ExpectSchema != ring.SchemaVersion {
-		return Proof{}, fmt.Sprintf("its schema is %s", ring.SchemaVersion), nil
+		return agent.Proof{}, fmt.Sprintf("its schema is %s", ring.SchemaVersion), nil
 	}
 	if parameters.Write != nil && !*parameters.Write {
 		return proof, "", nil
 	}
 	if _, err := conn.Query(ctx, cql.All, "INSERT INTO ringmaster.proof (key, node, written_at) VALUES (?, ?, ?)",
 		parameters.Key, e.nodeID, time.Now()); err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	rows, err := conn.Query(ctx, cql.All, "SELECT node FROM ringmaster.proof WHERE key = ?", parameters.Key)
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	found := false
 	for _, row := range rows {
@@ -115,7 +108,7 @@ func (e *Engine) tryProof(ctx context.Context, config Config, parameters ProvePa
 		found = found || row.Text("node") == e.nodeID
 	}
 	if !found {
-		return Proof{}, "the row it wrote was not read back", nil
+		return agent.Proof{}, "the row it wrote was not read back", nil
 	}
 	return proof, "", nil
 }

@@ -12,25 +12,19 @@ import (
 // reloadTLSWithin is how long the engine may take to show the certificate that it was told to use.
 const reloadTLSWithin = 30 * time.Second
 
-// TLSReloaded is the result of the job reload-tls.
-type TLSReloaded struct {
-	// Serial is the certificate's, in hexadecimal digits; both ports show it.
-	Serial string `json:"serial"`
-}
-
 // reloadTLS makes the engine read key, certificate and authorities anew, for clients and for other nodes. Connections that
 // are open go on. It is only done when both ports were seen to show the certificate. Error code: tls-not-reloaded.
-func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) (TLSReloaded, error) {
+func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) (agent.TLSReloaded, error) {
 	if err := e.running(); err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	config, err := e.configured()
 	if err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	own, err := e.identity.Own()
 	if err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	serial := own.SerialNumber.Text(16)
 	ctx, cancel := context.WithTimeout(ctx, reloadTLSWithin)
@@ -45,10 +39,10 @@ func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) 
 			}
 		}
 		if last == nil {
-			return TLSReloaded{Serial: serial}, e.identity.ForgetFormer()
+			return agent.TLSReloaded{Serial: serial}, e.identity.ForgetFormer()
 		}
 		if pause(ctx, 10*retryPause) != nil {
-			return TLSReloaded{}, agent.Errorf("tls-not-reloaded", "The engine does not use certificate %s: %v", serial, last)
+			return agent.TLSReloaded{}, agent.Errorf("tls-not-reloaded", "The engine does not use certificate %s: %v", serial, last)
 		}
 	}
 }

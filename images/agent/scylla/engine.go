@@ -291,46 +291,33 @@ func (p InstallParameters) check() error {
 	return nil
 }
 
-// Installed is the result of the job install.
-type Installed struct {
-	Version string `json:"version"`
-}
-
 // install asks the program for its version: packages are put on a machine when its image is baked. Error code: engine-not-found.
-func (e *Engine) install(ctx context.Context, parameters InstallParameters, report agent.Report) (Installed, error) {
+func (e *Engine) install(ctx context.Context, parameters InstallParameters, report agent.Report) (agent.Installed, error) {
 	report(0, "Asking the engine for its version")
 	within, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	said, err := exec.CommandContext(within, e.at.Binary, "--version").Output()
 	if err != nil {
-		return Installed{}, agent.Errorf("engine-not-found", "ScyllaDB is not installed on this machine: %v", err)
+		return agent.Installed{}, agent.Errorf("engine-not-found", "ScyllaDB is not installed on this machine: %v", err)
 	}
 	// 2026.1.8-0.20260705.be3e0d31004f
 	found, _, _ := strings.Cut(strings.TrimSpace(string(said)), "-")
 	if found != parameters.Version {
-		return Installed{}, agent.Errorf("engine-not-found", "This machine has ScyllaDB %s, not %s: it needs an image of that version.", found, parameters.Version)
+		return agent.Installed{}, agent.Errorf("engine-not-found", "This machine has ScyllaDB %s, not %s: it needs an image of that version.", found, parameters.Version)
 	}
-	return Installed{Version: found}, nil
-}
-
-// Started is the result of the job start.
-type Started struct {
-	PID       int  `json:"pid"`
-	FirstBoot bool `json:"first_boot"`
-	// BytesStreamed is what a node that joined or replaced another was sent, 0 for any other start.
-	BytesStreamed int64 `json:"bytes_streamed"`
+	return agent.Installed{Version: found}, nil
 }
 
 // start ends when the engine accepts CQL; a node that joins has its ranges by then, but for tablets, which come later.
-func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Started, error) {
+func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (agent.Started, error) {
 	config, err := e.configured()
 	if err != nil {
-		return Started{}, err
+		return agent.Started{}, err
 	}
 	condition := e.supervisor.Condition()
 	if !condition.Alive {
 		if err := e.startable(condition.Booted); err != nil {
-			return Started{}, err
+			return agent.Started{}, err
 		}
 	}
 	joins := !condition.Booted && config.FirstBoot.Join != nil
@@ -344,12 +331,12 @@ func (e *Engine) start(ctx context.Context, _ Nothing, report agent.Report) (Sta
 	err = e.supervisor.Start(ctx)
 	stop()
 	if err != nil {
-		return Started{}, err
+		return agent.Started{}, err
 	}
 	if joins {
 		watch.look(ctx, e.api, inward)
 	}
-	return Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: !condition.Booted, BytesStreamed: watch.Done}, nil
+	return agent.Started{PID: e.supervisor.Condition().Process.PID, FirstBoot: !condition.Booted, BytesStreamed: watch.Done}, nil
 }
 
 // whileRunning looks again and again beside a long call, until the function returned is called.

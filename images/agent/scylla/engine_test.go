@@ -289,7 +289,7 @@ func TestItIsStartedWithWhatTheFirstBootFoundOut(t *testing.T) {
 
 func TestTheVersionInstalledIsTheOneAskedFor(t *testing.T) {
 	n := newNode(t, "first")
-	if result, err := n.do(t, agent.Install, `{"engine": "scylla", "version": "2026.1.8"}`); err != nil || result != (Installed{Version: "2026.1.8"}) {
+	if result, err := n.do(t, agent.Install, `{"engine": "scylla", "version": "2026.1.8"}`); err != nil || result != (agent.Installed{Version: "2026.1.8"}) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if _, err := n.do(t, agent.Install, `{"version": "2026.1.9"}`); code(err) != "engine-not-found" || !strings.Contains(err.Error(), "has ScyllaDB 2026.1.8") {
@@ -367,7 +367,7 @@ func TestANodeThatLeavesIsStoppedForGood(t *testing.T) {
 		n.api.Answer("GET /stream_manager/metrics/outgoing", 5<<20)
 		return nil, nil
 	})
-	if result, err := n.do(t, agent.Decommission, `{}`); err != nil || result != (Streamed{BytesStreamed: 5 << 20}) {
+	if result, err := n.do(t, agent.Decommission, `{}`); err != nil || result != (agent.Streamed{BytesStreamed: 5 << 20}) {
 		t.Fatalf("%v, %v", result, err)
 	}
 	if n.supervisor.Condition().Alive || n.Status(t.Context()).Mode != "DECOMMISSIONED" {
@@ -469,7 +469,7 @@ func TestDataAndConditionAreTold(t *testing.T) {
 	})
 	n.api.Answer("GET /column_family/metrics/estimated_row_count/{name}", []int{12})
 	result, err := n.do(t, agent.DescribeData, `{}`)
-	if wanted := (DataDescription{Tables: []TableData{{Keyspace: "shop", Table: "orders", Bytes: 4096, Partitions: 12}}}); err != nil || !reflect.DeepEqual(result, wanted) {
+	if wanted := (agent.DataDescription{Tables: []agent.TableData{{Keyspace: "shop", Table: "orders", Bytes: 4096, Partitions: 12}}}); err != nil || !reflect.DeepEqual(result, wanted) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	n.api.Answer("GET /gossiper/endpoint/down/", []string{third})
@@ -482,9 +482,9 @@ func TestDataAndConditionAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := told.(Inspection)
+	found := told.(agent.Inspection)
 	if found.Mode != "NORMAL" || !slices.Equal(found.Unreachable, []string{third}) || found.RepairsRunning != 2 || found.PendingCompactions != 4 ||
-		found.Client != (ClientRequests{Reads: 110, Timeouts: 3, ReadP99MS: 1.5}) {
+		found.Client != (agent.ClientRequests{Reads: 110, Timeouts: 3, ReadP99MS: 1.5}) {
 		t.Errorf("%+v", found)
 	}
 }
@@ -604,7 +604,7 @@ func TestANodeProvesItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if proof := result.(Proof); proof.HostID != "h"+own || !slices.Equal(proof.Rows, []string{"nod_1", "nod_2"}) || len(proof.Peers) != 2 {
+	if proof := result.(agent.Proof); proof.HostID != "h"+own || !slices.Equal(proof.Rows, []string{"nod_1", "nod_2"}) || len(proof.Peers) != 2 {
 		t.Errorf("%+v", proof)
 	}
 	if live != 2 {
@@ -630,7 +630,7 @@ func TestCanariesAreLookedForWhereTheEngineSaysTheyAre(t *testing.T) {
 		}
 		return nil, nil
 	}
-	if result, err := n.do(t, agent.ReadCanary, `{}`); err != nil || result != (CanaryReading{Checked: 10, Missing: 1}) {
+	if result, err := n.do(t, agent.ReadCanary, `{}`); err != nil || result != (agent.CanaryReading{Checked: 10, Missing: 1}) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if _, err := n.do(t, agent.PlantCanary, `{}`); err != nil {
@@ -720,7 +720,7 @@ func TestSettingsAreToldToTheRunningEngine(t *testing.T) {
 		t.Errorf("%+v, %v", told, err)
 	}
 	result, err := n.do(t, agent.ApplySettings, `{}`)
-	applied, _ := result.(AppliedSettings)
+	applied, _ := result.(agent.AppliedSettings)
 	if err != nil || !slices.Equal(applied.Applied, []string{"read_request_timeout_in_ms"}) || !slices.Equal(applied.NeedsRestart, []string{"tablets_mode_for_new_keyspaces"}) {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -13,11 +13,6 @@ import (
 	"ringmaster/agent/statefile"
 )
 
-// Streamed is the result of jobs that move data between nodes.
-type Streamed struct {
-	BytesStreamed int64 `json:"bytes_streamed"`
-}
-
 // direction of data, as this node sees it.
 type direction int
 
@@ -119,17 +114,17 @@ func (e *Engine) drain(ctx context.Context, _ Nothing, report agent.Report) (Not
 
 // decommission makes the node hand its data to the others and leave. The engine is stopped afterwards and is never started
 // again. Error code: decommission-failed.
-func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Report) (Streamed, error) {
+func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Report) (agent.Streamed, error) {
 	var watch streamWatch
 	for ; ; _ = pause(ctx, retryPause) {
 		if ctx.Err() != nil {
-			return Streamed{}, ctx.Err()
+			return agent.Streamed{}, ctx.Err()
 		}
 		if e.hasLeft() {
-			return Streamed{BytesStreamed: watch.Done}, e.supervisor.Stop(ctx, stopGrace)
+			return agent.Streamed{BytesStreamed: watch.Done}, e.supervisor.Stop(ctx, stopGrace)
 		}
 		if err := e.isRunning(); err != nil {
-			return Streamed{}, err
+			return agent.Streamed{}, err
 		}
 		mode, err := e.api.Mode(ctx)
 		if err != nil {
@@ -140,7 +135,7 @@ func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Repor
 		switch mode {
 		case "DECOMMISSIONED":
 			if err := statefile.WriteJSON(e.leftPath(), map[string]time.Time{"left_at": time.Now().UTC()}); err != nil {
-				return Streamed{}, err
+				return agent.Streamed{}, err
 			}
 		case "LEAVING":
 			// Begun under an earlier agent, or the line broke: look on.
@@ -156,7 +151,7 @@ func (e *Engine) decommission(ctx context.Context, _ Nothing, report agent.Repor
 			err := e.api.Decommission(ctx)
 			stop()
 			if scyllaapi.Refusal(err) != nil {
-				return Streamed{}, withCode("decommission-failed", err)
+				return agent.Streamed{}, withCode("decommission-failed", err)
 			}
 		default:
 			report(0.01, "Waiting while the engine is "+mode)
@@ -221,13 +216,13 @@ func (p RebuildParameters) check() error {
 
 // rebuild fetches what the node should hold and never did from another data centre; of keyspaces with tablets the engine sees to
 // that itself. Error code: rebuild-failed.
-func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, report agent.Report) (Streamed, error) {
+func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, report agent.Report) (agent.Streamed, error) {
 	if err := e.isRunning(); err != nil {
-		return Streamed{}, err
+		return agent.Streamed{}, err
 	}
 	before, err := e.received(ctx)
 	if err != nil {
-		return Streamed{}, err
+		return agent.Streamed{}, err
 	}
 	watch := streamWatch{begun: true, base: before}
 	stop := e.whileRunning(ctx, func(ctx context.Context) {
@@ -238,10 +233,10 @@ func (e *Engine) rebuild(ctx context.Context, parameters RebuildParameters, repo
 	err = e.api.Rebuild(ctx, parameters.Datacenter)
 	stop()
 	if err != nil {
-		return Streamed{}, withCode("rebuild-failed", err)
+		return agent.Streamed{}, withCode("rebuild-failed", err)
 	}
 	watch.look(ctx, e.api, inward)
-	return Streamed{BytesStreamed: watch.Done}, nil
+	return agent.Streamed{BytesStreamed: watch.Done}, nil
 }
 
 func (e *Engine) received(ctx context.Context) (bytes int64, err error) {
@@ -323,26 +318,13 @@ func (e *Engine) shareOf(ctx context.Context, keyspace, task string) (share floa
 	return min(1, float64(completed)/float64(total)), true
 }
 
-// DataDescription is the result of the job describe-data.
-type DataDescription struct {
-	Tables []TableData `json:"tables"`
-}
-
-// TableData is this node's share of a table. Bytes are on disk and in memory, partitions an estimate.
-type TableData struct {
-	Keyspace   string `json:"keyspace"`
-	Table      string `json:"table"`
-	Bytes      int64  `json:"bytes"`
-	Partitions int64  `json:"partitions"`
-}
-
-func (e *Engine) describeData(ctx context.Context, _ Nothing, report agent.Report) (DataDescription, error) {
+func (e *Engine) describeData(ctx context.Context, _ Nothing, report agent.Report) (agent.DataDescription, error) {
 	if err := e.isRunning(); err != nil {
-		return DataDescription{}, err
+		return agent.DataDescription{}, err
 	}
-	told := DataDescription{Tables: []TableData{}}
+	told := agent.DataDescription{Tables: []agent.TableData{}}
 	err := e.untilAnswered(ctx, func() error {
-		told.Tables = []TableData{}
+		told.Tables = []agent.TableData{}
 		keyspaces, err := e.api.Keyspaces(ctx, scyllaapi.Everyhow)
 		if err != nil {
 			return err
@@ -364,7 +346,7 @@ func (e *Engine) describeData(ctx context.Context, _ Nothing, report agent.Repor
 			if err != nil {
 				return err
 			}
-			told.Tables = append(told.Tables, TableData{
+			told.Tables = append(told.Tables, agent.TableData{
 				Keyspace: table.Keyspace, Table: table.Name, Bytes: metrics.Bytes, Partitions: metrics.Partitions,
 			})
 		}
@@ -373,45 +355,20 @@ func (e *Engine) describeData(ctx context.Context, _ Nothing, report agent.Repor
 	return told, err
 }
 
-// Inspection is the result of the job inspect: what a careful operator looks at before touching a ring.
-type Inspection struct {
-	Mode        string   `json:"mode"`
-	Unreachable []string `json:"unreachable"`
-	Joining     []string `json:"joining"`
-	Leaving     []string `json:"leaving"`
-	Moving      []string `json:"moving"`
-	// RepairsRunning counts those that this node coordinates.
-	RepairsRunning     int            `json:"repairs_running"`
-	PendingCompactions int            `json:"pending_compactions"`
-	Client             ClientRequests `json:"client"`
-}
-
-// ClientRequests are counters since the engine started, of requests that this node coordinated. The engine does not tell
-// failures other than timeouts and too few replicas.
-type ClientRequests struct {
-	Reads        int64   `json:"reads"`
-	Writes       int64   `json:"writes"`
-	Timeouts     int64   `json:"timeouts"`
-	Unavailables int64   `json:"unavailables"`
-	Failures     int64   `json:"failures"`
-	ReadP99MS    float64 `json:"read_p99_ms"`
-	WriteP99MS   float64 `json:"write_p99_ms"`
-}
-
-func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (Inspection, error) {
+func (e *Engine) inspect(ctx context.Context, _ Nothing, _ agent.Report) (agent.Inspection, error) {
 	if err := e.isRunning(); err != nil {
-		return Inspection{}, err
+		return agent.Inspection{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	var found Inspection
+	var found agent.Inspection
 	return found, e.untilAnswered(ctx, func() (err error) {
 		found, err = e.inspectOnce(ctx)
 		return err
 	})
 }
 
-func (e *Engine) inspectOnce(ctx context.Context) (found Inspection, err error) {
+func (e *Engine) inspectOnce(ctx context.Context) (found agent.Inspection, err error) {
 	var repairs []int64
 	var pending int64
 	var reads, ranges, writes scyllaapi.Requests
@@ -428,11 +385,11 @@ func (e *Engine) inspectOnce(ctx context.Context) (found Inspection, err error) 
 		func() (err error) { writes, err = e.api.RequestsOf(ctx, "write"); return err },
 	} {
 		if err := ask(); err != nil {
-			return Inspection{}, err
+			return agent.Inspection{}, err
 		}
 	}
 	found.RepairsRunning, found.PendingCompactions = len(repairs), int(pending)
-	found.Client = ClientRequests{
+	found.Client = agent.ClientRequests{
 		Reads: reads.Count + ranges.Count, Writes: writes.Count,
 		Timeouts: reads.Timeouts + ranges.Timeouts + writes.Timeouts, Unavailables: reads.Unavailables + ranges.Unavailables + writes.Unavailables,
 		ReadP99MS: float64(reads.P99Microseconds) / 1000, WriteP99MS: float64(writes.P99Microseconds) / 1000,

@@ -34,18 +34,11 @@ func (p ProveParameters) check() error {
 	return nil
 }
 
-// Proof is the result of the job prove.
-type Proof struct {
-	agent.RingStatus
-	// Rows are the ids of the nodes whose rows were read under the key.
-	Rows []string `json:"rows"`
-}
-
 // prove shows that this node serves: it sees all members up and of one schema, and a row is written and read through it at ALL.
 // Error code: not-proved.
-func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report agent.Report) (Proof, error) {
+func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report agent.Report) (agent.Proof, error) {
 	if err := e.isRunning(); err != nil {
-		return Proof{}, err
+		return agent.Proof{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, proveWithin)
 	defer cancel()
@@ -60,29 +53,29 @@ func (e *Engine) prove(ctx context.Context, parameters ProveParameters, report a
 			missing = err.Error()
 		}
 		if err := e.isRunning(); err != nil {
-			return Proof{}, err
+			return agent.Proof{}, err
 		}
 		report(0.2, "Waiting until the node agrees: "+missing)
 		if pause(ctx, retryPause) != nil {
-			return Proof{}, agent.Errorf("not-proved", "The node did not prove itself within %s: %s", proveWithin, missing)
+			return agent.Proof{}, agent.Errorf("not-proved", "The node did not prove itself within %s: %s", proveWithin, missing)
 		}
 	}
 }
 
 // tryProof is one try; missing is what is not yet as it should be.
-func (e *Engine) tryProof(ctx context.Context, p ProveParameters) (proof Proof, missing string, err error) {
+func (e *Engine) tryProof(ctx context.Context, p ProveParameters) (proof agent.Proof, missing string, err error) {
 	config, err := e.configured()
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	conn, err := e.control(ctx, account{Username: p.ControlUsername, Password: p.ControlPassword})
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	defer conn.Close()
 	ring, err := e.readRing(ctx)
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	members := p.Members
 	if len(members) == 0 {
@@ -90,28 +83,28 @@ func (e *Engine) tryProof(ctx context.Context, p ProveParameters) (proof Proof, 
 			members = append(members, peer.Address)
 		}
 	}
-	proof = Proof{RingStatus: ring, Rows: []string{}}
+	proof = agent.Proof{RingStatus: ring, Rows: []string{}}
 	if difference := disagreement(ring, config.Address, members); difference != "" {
-		return Proof{}, difference, nil
+		return agent.Proof{}, difference, nil
 	}
 	if p.ExpectSchema != "" && p.ExpectSchema != ring.SchemaVersion {
-		return Proof{}, fmt.Sprintf("its schema is %s", ring.SchemaVersion), nil
+		return agent.Proof{}, fmt.Sprintf("its schema is %s", ring.SchemaVersion), nil
 	}
 	if p.Write != nil && !*p.Write {
 		return proof, "", nil
 	}
 	if _, err := conn.Query(ctx, cql.All, "INSERT INTO ringmaster.proof (key, node, written_at) VALUES (?, ?, ?)", p.Key, e.nodeID, time.Now()); err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	rows, err := conn.Query(ctx, cql.All, "SELECT node FROM ringmaster.proof WHERE key = ?", p.Key)
 	if err != nil {
-		return Proof{}, "", err
+		return agent.Proof{}, "", err
 	}
 	for _, row := range rows {
 		proof.Rows = append(proof.Rows, row.Text("node"))
 	}
 	if !slices.Contains(proof.Rows, e.nodeID) {
-		return Proof{}, "the row it wrote was not read back", nil
+		return agent.Proof{}, "the row it wrote was not read back", nil
 	}
 	return proof, "", nil
 }
@@ -135,22 +128,15 @@ func (e *Engine) plantCanary(ctx context.Context, _ Nothing, report agent.Report
 	})
 }
 
-// CanaryReading is the result of the job read-canary.
-type CanaryReading struct {
-	// Checked are the rows that this node is a replica of, Missing those among them that it does not have.
-	Checked int `json:"checked"`
-	Missing int `json:"missing"`
-}
-
 // readCanary looks for the rows that this node should hold, each by a read at ONE through the node itself.
-func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report) (CanaryReading, error) {
+func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report) (agent.CanaryReading, error) {
 	config, err := e.configured()
 	if err != nil {
-		return CanaryReading{}, err
+		return agent.CanaryReading{}, err
 	}
 	var mine []string
 	if err := e.isRunning(); err != nil {
-		return CanaryReading{}, err
+		return agent.CanaryReading{}, err
 	}
 	for index, id := range canary.IDs() {
 		report(0.5*float64(index)/canary.Rows, "Asking who holds the canary rows")
@@ -161,12 +147,12 @@ func (e *Engine) readCanary(ctx context.Context, _ Nothing, report agent.Report)
 			}
 			return err
 		}); err != nil {
-			return CanaryReading{}, withCode("canary-missing", err)
+			return agent.CanaryReading{}, withCode("canary-missing", err)
 		}
 	}
-	var reading CanaryReading
+	var reading agent.CanaryReading
 	return reading, e.asControl(ctx, func(ctx context.Context, conn session) error {
-		reading = CanaryReading{Checked: len(mine)}
+		reading = agent.CanaryReading{Checked: len(mine)}
 		for index, id := range mine {
 			report(0.5+0.5*float64(index)/float64(len(mine)), "Reading canary rows")
 			rows, err := conn.Query(ctx, cql.One, "SELECT id FROM ringmaster.canary WHERE id = ?", id)

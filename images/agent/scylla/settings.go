@@ -248,26 +248,16 @@ func inEffect(ctx context.Context, conn session) (map[string]string, error) {
 	return found, nil
 }
 
-// AppliedSettings is the result of the job apply-settings.
-type AppliedSettings struct {
-	// Applied are settings that the engine was told and now goes by.
-	Applied []string `json:"applied"`
-	// NeedsRestart are those that only a start changes.
-	NeedsRestart []string `json:"needs_restart"`
-	// Refused is what the engine said of those among them that it would not take while it runs.
-	Refused map[string]string `json:"refused"`
-}
-
 // applySettings makes the running engine take the stored configuration's settings. It takes some of them while it runs, and says of
 // the others that it does not. One that is no longer set is back at the engine's own value only after a restart.
-func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Report) (AppliedSettings, error) {
+func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Report) (agent.AppliedSettings, error) {
 	config, err := e.configured()
 	if err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
-	result := AppliedSettings{}
+	result := agent.AppliedSettings{}
 	err = e.asControl(ctx, func(ctx context.Context, conn session) error {
-		result = AppliedSettings{Applied: []string{}, NeedsRestart: []string{}, Refused: map[string]string{}}
+		result = agent.AppliedSettings{Applied: []string{}, NeedsRestart: []string{}, Refused: map[string]string{}}
 		now, err := inEffect(ctx, conn)
 		if err != nil {
 			return err
@@ -291,7 +281,7 @@ func (e *Engine) applySettings(ctx context.Context, _ Nothing, report agent.Repo
 		return nil
 	})
 	if err != nil {
-		return AppliedSettings{}, err
+		return agent.AppliedSettings{}, err
 	}
 	if len(result.NeedsRestart) == 0 && e.startedWithSame(config) {
 		return result, e.noteRevision(config.Revision)
@@ -365,25 +355,19 @@ func (e *Engine) allowlist(_ context.Context, p AllowlistParameters, _ agent.Rep
 	return Nothing{}, nil
 }
 
-// TLSReloaded is the result of the job reload-tls.
-type TLSReloaded struct {
-	// Serial is the certificate's, in hexadecimal digits; both ports show it.
-	Serial string `json:"serial"`
-}
-
 // reloadTLS waits until new connections of clients and nodes are shown the certificate on disk. The engine watches the files itself;
 // nothing needs to be told. Error code: tls-not-reloaded.
-func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) (TLSReloaded, error) {
+func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) (agent.TLSReloaded, error) {
 	if err := e.isRunning(); err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	config, err := e.configured()
 	if err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	own, err := e.identity.Own()
 	if err != nil {
-		return TLSReloaded{}, err
+		return agent.TLSReloaded{}, err
 	}
 	serial := own.SerialNumber.Text(16)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -397,10 +381,10 @@ func (e *Engine) reloadTLS(ctx context.Context, _ Nothing, report agent.Report) 
 			}
 		}
 		if last == nil {
-			return TLSReloaded{Serial: serial}, e.identity.ForgetFormer()
+			return agent.TLSReloaded{Serial: serial}, e.identity.ForgetFormer()
 		}
 		if pause(ctx, retryPause) != nil {
-			return TLSReloaded{}, agent.Errorf("tls-not-reloaded", "The engine does not use certificate %s: %v", serial, last)
+			return agent.TLSReloaded{}, agent.Errorf("tls-not-reloaded", "The engine does not use certificate %s: %v", serial, last)
 		}
 	}
 }

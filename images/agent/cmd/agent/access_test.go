@@ -225,7 +225,7 @@ func settingsAreApplied(t *testing.T, c customer, nodes []*node) {
 		"slow_query_log_timeout": "900ms",
 	}
 	c.configureWith(nodes, wanted)
-	var applied cassandra.AppliedSettings
+	var applied agent.AppliedSettings
 	c.result(c.succeed("apply", agent.ApplySettings, nil), &applied)
 	if len(applied.Applied) != len(wanted)-2 || !slices.Equal(applied.NeedsRestart, []string{"slow_query_log_timeout", "cdc_block_writes"}) || applied.Refused["cdc_block_writes"] == "" {
 		t.Errorf("%+v", applied)
@@ -245,7 +245,7 @@ func settingsAreApplied(t *testing.T, c customer, nodes []*node) {
 	if engine := c.status().Engine; engine.RunningRevision == engine.ConfigRevision {
 		t.Errorf("%+v", engine)
 	}
-	var undone cassandra.AppliedSettings
+	var undone agent.AppliedSettings
 	c.result(c.succeed("apply-none", agent.ApplySettings, nil), &undone)
 	if len(undone.Applied) != len(applied.Applied) || len(undone.NeedsRestart) != 0 {
 		t.Errorf("%+v", undone)
@@ -290,7 +290,7 @@ func certificatesAreChanged(t *testing.T, c customer, plane *agenttest.ControlPl
 	}
 	// The agent still finds the engine, which shows its former key.
 	c.succeed("roles-during", agent.Roles, nil)
-	var reloaded cassandra.TLSReloaded
+	var reloaded agent.TLSReloaded
 	c.result(c.succeed("reload-tls", agent.ReloadTLS, nil), &reloaded)
 	if after := shown(); after == before || after != reloaded.Serial {
 		t.Errorf("the engine shows %s; before it was %s, and the job says %s", after, before, reloaded.Serial)

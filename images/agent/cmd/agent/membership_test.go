@@ -124,7 +124,7 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 		fourth.killAgent()
 		fourth.startAgent()
 		fourth.reachable()
-		var streamed cassandra.Streamed
+		var streamed agent.Streamed
 		fourth.result(fourth.succeed("leave", agent.Decommission, nil), &streamed)
 		t.Logf("left with %.1f MiB in %.1f s", float64(streamed.BytesStreamed)/(1<<20), time.Since(began).Seconds())
 		if streamed.BytesStreamed < 1<<20 {
@@ -235,8 +235,8 @@ func (n *node) joining(seeds, members []*node) cassandra.Config {
 	return config
 }
 
-func (n *node) started(name string) cassandra.Started {
-	var started cassandra.Started
+func (n *node) started(name string) agent.Started {
+	var started agent.Started
 	n.result(n.succeed(name, agent.Start, nil), &started)
 	return started
 }
@@ -254,7 +254,7 @@ func (n *node) holdsItsShare(streamed int64) {
 
 // dataBytes are the node's bytes of the customer's table.
 func (n *node) dataBytes() int64 {
-	var data cassandra.DataDescription
+	var data agent.DataDescription
 	n.result(n.succeed(fmt.Sprintf("data-%d", rand.Int()), agent.DescribeData, nil), &data)
 	for _, table := range data.Tables {
 		if table.Keyspace == "shop" {
@@ -264,14 +264,14 @@ func (n *node) dataBytes() int64 {
 	return 0
 }
 
-func (n *node) canaries() cassandra.CanaryReading {
-	var reading cassandra.CanaryReading
+func (n *node) canaries() agent.CanaryReading {
+	var reading agent.CanaryReading
 	n.result(n.succeed(fmt.Sprintf("canary-%d", rand.Int()), agent.ReadCanary, nil), &reading)
 	return reading
 }
 
-func (n *node) inspection() cassandra.Inspection {
-	var inspection cassandra.Inspection
+func (n *node) inspection() agent.Inspection {
+	var inspection agent.Inspection
 	n.result(n.succeed(fmt.Sprintf("inspect-%d", rand.Int()), agent.Inspect, nil), &inspection)
 	return inspection
 }

@@ -19,12 +19,12 @@ func apiSchema() map[string]any {
 	for _, value := range []any{
 		agent.UserData{}, agent.JobRequest{}, agent.Job{}, agent.JobList{}, agent.Status{}, agent.Certificate{},
 		agent.CertificateRequest{}, agent.NewCertificate{}, agent.NewEngineCertificate{}, agent.ErrorBody{}, enrol.Request{}, identity.Issued{},
-		cassandra.Config{}, cassandra.InstallParameters{}, cassandra.Installed{}, cassandra.Started{},
-		cassandra.SecureParameters{}, cassandra.RotateParameters{}, cassandra.ProveParameters{}, cassandra.Proof{},
-		cassandra.RemoveNodeParameters{}, cassandra.RebuildParameters{}, cassandra.StreamLimitParameters{}, cassandra.Streamed{},
-		cassandra.DataDescription{}, cassandra.CanaryReading{}, cassandra.Inspection{},
+		cassandra.Config{}, cassandra.InstallParameters{}, agent.Installed{}, agent.Started{},
+		cassandra.SecureParameters{}, cassandra.RotateParameters{}, cassandra.ProveParameters{}, agent.Proof{},
+		cassandra.RemoveNodeParameters{}, cassandra.RebuildParameters{}, cassandra.StreamLimitParameters{}, agent.Streamed{},
+		agent.DataDescription{}, agent.CanaryReading{}, agent.Inspection{},
 		cassandra.Roles{}, cassandra.RoleChange{}, cassandra.GrantParameters{}, cassandra.AllowlistParameters{},
-		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, cassandra.AppliedSettings{}, cassandra.TLSReloaded{},
+		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, agent.AppliedSettings{}, agent.TLSReloaded{},
 		agent.TuningReport{}, agent.MeasureIOParameters{}, iomeasure.MeasuredIO{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
