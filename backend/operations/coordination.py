@@ -2,6 +2,9 @@
 
 A kind belongs to a class. For an operation that is there and another that is wanted, the table says one of four things.
 Reasons are whole sentences: they are shown to whoever is refused or waits, and docs/operations.md lists them.
+
+One that made way and is cancelled while it stands is undone at once, beside whoever it made way for. So the undo steps
+of a kind that makes way may only take back what is the operation's own (its snapshots, its limits).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,13 @@
 /** A node's own page: facts, first boot, tuning report. */
 
 import type { Page } from "@playwright/test";
+import type {
+  DiskMeasurement,
+  FirstBoot,
+  FirstBootStep,
+  NodeTuning,
+  TuningCheck,
+} from "../../frontend/src/api/__generated__/types.gen";
 import { type Cluster, deleteCluster, ended, type Node, nodesOf, orderCluster } from "../support/api";
 import { expect, expectAccessible, picture, test } from "../support/test";
 
@@ -51,6 +58,10 @@ test("a machine of its own shows its steps, what fails and what got worse", asyn
   await expect(report.getByRole("row").nth(1)).toContainText("passed before");
   await expect(page.getByText("Not tuned as it was after its first boot")).toBeVisible();
   await expect(page.getByText("1-15,17-31 (30 shards)")).toBeVisible();
+  const reads = page.getByRole("table", { name: "Measured disks" }).getByRole("row", { name: /Random reads/ });
+  await expect(reads).toContainText("1,120,400 per s");
+  await expect(reads).toContainText("12.3 %");
+  await expect(reads).toContainText("1,443,200 per s");
   await expectAccessible(page);
   await page.setViewportSize({ width: 1360, height: 1900 });
   await picture(page, "node");
@@ -58,15 +69,10 @@ test("a machine of its own shows its steps, what fails and what got worse", asyn
 
 test("a first boot that failed says which code, and what to do", async ({ ownerPage: page }) => {
   const error = { code: "local-data-lost", message: "All disks are blank.", hint: "Cancel the operation." };
-  const failed = { ...(STEPS[1] as (typeof STEPS)[number]), state: "failed", message: "", error };
-  const pending = {
-    ...(STEPS[2] as (typeof STEPS)[number]),
-    state: "pending",
-    duration_ms: 0,
-    attempts: 0,
-    message: "",
-  };
-  await answered(page, { state: "failed", steps: [STEPS[0], failed, pending] });
+  const [facts, decision, array] = STEPS as [FirstBootStep, FirstBootStep, FirstBootStep];
+  const failed: FirstBootStep = { ...decision, state: "failed", message: "", error };
+  const pending: FirstBootStep = { ...array, state: "pending", duration_ms: 0, attempts: 0, message: "" };
+  await answered(page, { state: "failed", steps: [facts, failed, pending] });
   await page.goto(`/clusters/${cluster.id}/nodes/${node.id}`);
   await expect(page.getByText("First boot failed: local-data-lost")).toBeVisible();
   await expect(page.getByText("Cancel the operation.")).toBeVisible();
@@ -74,41 +80,52 @@ test("a first boot that failed says which code, and what to do", async ({ ownerP
   await picture(page, "node-boot-failed");
 });
 
-async function answered(page: Page, firstBoot: { state: string; steps: unknown[] }): Promise<void> {
-  await page.route(`**/nodes/${node.id}/tuning`, (route) =>
-    route.fulfill({
-      json: {
-        checked_at: new Date().toISOString(),
-        report: {
-          environment: "machine",
-          provider: "aws",
-          machine_type: "i3.8xlarge",
-          engine: "scylla",
-          pins: { cpus: 32, irq: "0,16", shards: "1-15,17-31", n_shards: 30 },
-          io: {
-            source: "preset",
-            written_at: "2026-01-01T00:00:00Z",
-            read_iops: 1_443_200,
-            read_bandwidth: 7_902_000_000,
-            write_iops: 725_000,
-            write_bandwidth: 3_200_000_000,
-          },
-          checks: CHECKS,
-          first_boot: { ...firstBoot, started_at: "2026-01-01T00:00:00Z", duration_ms: 2085 },
-          warnings: [],
-        },
-      },
-    }),
-  );
+async function answered(page: Page, firstBoot: Pick<FirstBoot, "state" | "steps">): Promise<void> {
+  const tuning: NodeTuning = {
+    checked_at: new Date().toISOString(),
+    report: {
+      environment: "machine",
+      provider: "aws",
+      machine_type: "i3.8xlarge",
+      engine: "scylla",
+      pins: { cpus: 32, irq: "0,16", shards: "1-15,17-31", n_shards: 30 },
+      io: { ...CEILING, source: "preset", written_at: "2026-01-01T00:00:00Z" },
+      checks: CHECKS,
+      first_boot: { ...firstBoot, started_at: "2026-01-01T00:00:00Z", duration_ms: 2085 },
+      warnings: [],
+    },
+    disks: DISKS,
+  };
+  await page.route(`**/nodes/${node.id}/tuning`, (route) => route.fulfill({ json: tuning }));
 }
 
-const STEPS = [
+const STEPS: FirstBootStep[] = [
   { name: "facts", title: "Look at the machine", duration_ms: 210, message: "aws i3.8xlarge, 32 CPUs" },
   { name: "disk-decision", title: "Decide about the disks", duration_ms: 35, message: "all disks are blank" },
   { name: "array", title: "Make or mount the array", duration_ms: 1840, message: "/dev/md0 of 4 disks" },
 ].map((step) => ({ ...step, state: "succeeded", attempts: 1, error: null }));
 
-const CHECKS = [
+const CEILING = {
+  read_iops: 1_443_200,
+  read_bandwidth: 7_902_000_000,
+  write_iops: 725_000,
+  write_bandwidth: 3_200_000_000,
+};
+
+const DISKS: DiskMeasurement = {
+  measured_at: "2026-01-01T00:00:00Z",
+  verdict: "noisy",
+  warnings: ["The random reads are 22 % below the preset."],
+  figures: {
+    read_iops: { median: 1_120_400, spread: 0.123, verdict: "noisy" },
+    read_bandwidth: { median: 7_800_000_000, spread: 0.012, verdict: "stable" },
+    write_iops: { median: 719_000, spread: 0.008, verdict: "stable" },
+    write_bandwidth: { median: 3_190_000_000, spread: 0.02, verdict: "stable" },
+  },
+  cluster: { ...CEILING, nodes: 3 },
+};
+
+const CHECKS: TuningCheck[] = [
   {
     name: "read-ahead",
     title: "Read-ahead",

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -500,7 +500,10 @@ def _judge_machines(report: Report, world: FakeWorld) -> None:
 
 
 def _beside_each_other(rows: list[Operation]) -> list[str]:
-    """Steps of two operations on one cluster that were open at the same time though the table keeps them apart."""
+    """Steps of two operations on one cluster that were open at the same time though the table keeps them apart.
+
+    One that made way and is cancelled while it stands is undone at once (coordination.py), so its undo does not count.
+    """
     from backend.operations.coordination import Verdict, rule
 
     by_cluster: dict[str, list[Operation]] = defaultdict(list)
@@ -510,16 +513,21 @@ def _beside_each_other(rows: list[Operation]) -> list[str]:
     found = []
     for operations in by_cluster.values():
         for one, other in combinations(operations, 2):
-            verdicts = {rule(one.kind, other.kind).verdict, rule(other.kind, one.kind).verdict}
-            if Verdict.TOGETHER not in verdicts and any(
-                a[0] < b[1] and b[0] < a[1] for a in _worked(one) for b in _worked(other)
-            ):
-                found.append(f"{one.kind} {one.id} beside {other.kind} {other.id}")
+            ones, others = rule(one.kind, other.kind).verdict, rule(other.kind, one.kind).verdict
+            if Verdict.TOGETHER in (ones, others):
+                continue
+            of_one = _worked(one, undo=ones is not Verdict.MAKE_WAY)
+            of_other = _worked(other, undo=others is not Verdict.MAKE_WAY)
+            found += [
+                f"{one.kind} {one.id} {a} beside {other.kind} {other.id} {b}"
+                for a, b in product(of_one, of_other)
+                if a[0] < b[1] and b[0] < a[1]
+            ]
     return found
 
 
-def _worked(row: Operation) -> list[tuple[datetime, datetime]]:
-    """When steps of it were open, by the database's clock."""
+def _worked(row: Operation, *, undo: bool) -> list[tuple[datetime, datetime]]:
+    """When steps of it were open, by the database's clock. `undo`: steps that were undone too."""
     spans = []
     for step in row.steps.all():
         ended = step.undone_at or step.finished_at or row.finished_at
@@ -527,7 +535,7 @@ def _worked(row: Operation) -> list[tuple[datetime, datetime]]:
             continue
         if step.finished_at is not None:
             spans.append((step.started_at, step.finished_at))
-        if step.undone_at is not None:
+        if undo and step.undone_at is not None:
             spans.append((step.undo_started_at or step.started_at, step.undone_at))
     return spans
 
