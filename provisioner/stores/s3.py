@@ -1,0 +1,132 @@
+"""Amazon S3, and every server that speaks its language."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+from provisioner.stores.base import (
+    PROBE,
+    ObjectMissing,
+    Stored,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    StoreRefused,
+    StoreSpec,
+    StoreUnreachable,
+    checked,
+)
+
+_CHUNK = 1 << 20
+# Within what a step of an operation may take; it is the operation that tries again.
+_CONNECT_SECONDS, _READ_SECONDS = 1.5, 2.5
+_AT_ONCE = 1000
+_ABSENT = frozenset({"NoSuchKey", "404", "NotFound"})
+_REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden"})
+
+
+class S3Store:
+    def __init__(self, spec: StoreSpec) -> None:
+        self._bucket = spec.bucket
+        self._root = f"{spec.prefix}/" if spec.prefix else ""
+        self._client: Any = boto3.client(
+            "s3",
+            region_name=spec.region or None,
+            endpoint_url=spec.endpoint or None,
+            aws_access_key_id=spec.access_key_id or None,
+            aws_secret_access_key=spec.secret_access_key or None,
+            config=Config(
+                connect_timeout=_CONNECT_SECONDS,
+                read_timeout=_READ_SECONDS,
+                retries={"total_max_attempts": 1, "mode": "standard"},
+                # Servers that only speak like S3 know neither the newer checksums nor, often, names of hosts.
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                s3={"addressing_style": "path"} if spec.endpoint else {},
+            ),
+        )
+
+    def put(self, name: str, content: bytes) -> None:
+        with self._translating(name):
+            self._client.put_object(Bucket=self._bucket, Key=self._key(name), Body=content)
+
+    def get(self, name: str) -> bytes:
+        return b"".join(self.chunks(name))
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        with self._translating(name):
+            body = self._client.get_object(Bucket=self._bucket, Key=self._key(name))["Body"]
+            yield from body.iter_chunks(_CHUNK)
+
+    def size(self, name: str) -> int | None:
+        try:
+            with self._translating(name):
+                return int(self._client.head_object(Bucket=self._bucket, Key=self._key(name))["ContentLength"])
+        except ObjectMissing:
+            return None
+
+    def delete(self, names: Sequence[str]) -> None:
+        if not names:
+            return
+        if len(names) > _AT_ONCE:
+            raise ValueError(f"{len(names)} objects at once, and {_AT_ONCE} are the most")
+        keys = [{"Key": self._key(name)} for name in names]
+        with self._translating():
+            answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
+        for failed in answer.get("Errors", []):
+            if failed["Code"] not in _ABSENT:
+                raise self._in_words(failed["Code"], failed.get("Message", ""), failed["Key"])
+
+    def list(self, prefix: str) -> Iterator[Stored]:
+        with self._translating():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._root + prefix
+            )
+            for page in pages:
+                for found in page.get("Contents", []):
+                    name = found["Key"].removeprefix(self._root)
+                    yield Stored(name=name, size=found["Size"], modified_at=found["LastModified"])
+
+    def probe(self) -> None:
+        name = f"{PROBE}-{secrets.token_hex(8)}"
+        self.put(name, b"probe")
+        if self.get(name) != b"probe":
+            raise StoreUnreachable(f"The bucket {self._bucket} gives back something else than was written.")
+        self.delete([name])
+
+    def _key(self, name: str) -> str:
+        return self._root + checked(name)
+
+    @contextmanager
+    def _translating(self, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except ClientError as error:
+            told = error.response["Error"]
+            raise self._in_words(str(told.get("Code", "")), told.get("Message", ""), name) from error
+        except NoCredentialsError as error:
+            raise StoreRefused(
+                f"There are no credentials for the bucket {self._bucket}.",
+                hint="Give the backup location an access key, or the control plane a role.",
+            ) from error
+        except (BotoCoreError, OSError) as error:
+            raise StoreUnreachable(f"The bucket {self._bucket} cannot be reached: {error}") from error
+
+    def _in_words(self, code: str, message: str, name: str) -> StoreError:
+        if code in _ABSENT and name:
+            return ObjectMissing(f"There is no {name} in the bucket {self._bucket}.")
+        if code in ("NoSuchBucket", *_ABSENT):
+            return StoreMissing(f"There is no bucket {self._bucket}.", hint="Make it, or correct its name or region.")
+        if code in _REFUSED:
+            return StoreRefused(
+                f"The bucket {self._bucket} refuses: {message or code}",
+                hint="The key needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there.",
+            )
+        if code in ("QuotaExceeded", "XMinioStorageFull"):
+            return StoreFull(f"The bucket {self._bucket} is full.", hint="Make room, or keep fewer backups.")
+        return StoreUnreachable(f"The bucket {self._bucket}: {message or code}")

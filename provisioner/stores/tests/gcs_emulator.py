@@ -1,0 +1,117 @@
+"""As much of Google's storage API as one bucket of small objects needs: https://cloud.google.com/storage/docs/json_api"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+class _Handler(BaseHTTPRequestHandler):
+    objects: dict[str, dict[str, tuple[bytes, datetime]]]
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        bucket = self._path[4]
+        kept = self._bucket(bucket)
+        if kept is None:
+            return
+        # multipart/related: a part of JSON that names the object, then its bytes.
+        boundary = self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
+        _, metadata, content, _ = body.split(b"--" + boundary)
+        name = json.loads(metadata.partition(b"\r\n\r\n")[2])["name"]
+        kept[name] = (content.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n"), datetime.now(UTC))
+        self._answer(200, self._resource(bucket, name))
+
+    def do_GET(self) -> None:
+        path = self._path
+        kept = self._bucket(path[4] if path[0] == "download" else path[3])
+        if kept is None:
+            return
+        if len(path) < 6:
+            prefix = self._query.get("prefix", "")
+            names = sorted(name for name in kept if name.startswith(prefix))
+            self._answer(200, {"kind": "storage#objects", "items": [self._resource(path[3], name) for name in names]})
+            return
+        name = path[-1]
+        if name not in kept:
+            self._answer(404, _error(404, f"No such object: {name}"))
+        elif self._query.get("alt") == "media" or path[0] == "download":
+            self._media(kept[name][0])
+        else:
+            self._answer(200, self._resource(path[3], name))
+
+    def do_DELETE(self) -> None:
+        kept = self._bucket(self._path[3])
+        if kept is None:
+            return
+        if kept.pop(self._path[-1], None) is None:
+            self._answer(404, _error(404, f"No such object: {self._path[-1]}"))
+        else:
+            self._answer(204, None)
+
+    @property
+    def _path(self) -> list[str]:
+        return [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
+
+    @property
+    def _query(self) -> dict[str, str]:
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+
+    def _bucket(self, name: str) -> dict[str, tuple[bytes, datetime]] | None:
+        if name not in self.objects:
+            self._answer(404, _error(404, "The specified bucket does not exist."))
+            return None
+        return self.objects[name]
+
+    def _resource(self, bucket: str, name: str) -> dict[str, Any]:
+        content, updated = self.objects[bucket][name]
+        when = f"{updated:%Y-%m-%dT%H:%M:%S.%fZ}"
+        return {"bucket": bucket, "name": name, "size": str(len(content)), "updated": when, "etag": "e"}
+
+    def _media(self, content: bytes) -> None:
+        given = self.headers.get("Range", "").removeprefix("bytes=")
+        first, _, last = given.partition("-")
+        begin, end = int(first or 0), min(int(last or len(content)) + 1, len(content))
+        if given and begin >= len(content):
+            self._answer(416, _error(416, "out of range"))
+            return
+        self.send_response(206 if given else 200)
+        if given:
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+        piece = content[begin:end] if given else content
+        self.send_header("Content-Length", str(len(piece)))
+        self.end_headers()
+        self.wfile.write(piece)
+
+    def _answer(self, status: int, body: dict[str, Any] | None) -> None:
+        content = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _error(status: int, message: str) -> dict[str, Any]:
+    return {"error": {"code": status, "message": message, "errors": [{"message": message}]}}
+
+
+@contextmanager
+def emulated(*buckets: str) -> Iterator[str]:
+    """Address of a server that has these buckets."""
+    handler = type("Handler", (_Handler,), {"objects": {bucket: {} for bucket in buckets}})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
