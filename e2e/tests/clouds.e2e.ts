@@ -131,9 +131,43 @@ test.describe("with a cloud on offer", () => {
     await picture(page, "images-deprecated");
     await row.getByRole("button", { name: /^Restore/ }).click();
     await expect(row.getByText("Available", { exact: true })).toBeVisible();
+
+    await test.step("and a cluster is pinned to it", async () => {
+      const answer = await fetch(`${google.ringmaster.url}/api/v1/clusters`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${google.ringmaster.token}`, "Content-Type": "application/json" },
+        body: JSON.stringify(ORDER),
+      });
+      expect(answer.status).toBe(202);
+      const { cluster } = (await answer.json()) as { cluster: { id: string } };
+      const openPin = async () => {
+        await page.goto(`/clusters/${cluster.id}`);
+        await page.getByRole("tab", { name: "Protection" }).click();
+        return page.getByRole("button", { name: /^New machines are made from/ });
+      };
+      const pin = await openPin();
+      await expect(pin).toContainText("The default");
+      await pin.click();
+      await page.getByRole("option", { name: /20261121/ }).click();
+      await page.getByRole("button", { name: "Save machine image" }).click();
+      await expect(page.getByText("Saved.")).toBeVisible();
+      await picture(page, "cluster-image");
+      await expectAccessible(page);
+      await expect(await openPin()).toContainText("20261121");
+    });
     await context.close();
   });
 });
+
+const ORDER = {
+  name: "pinned",
+  engine: "cassandra",
+  provider: "gcp",
+  region: "us-central1",
+  zones: ["us-central1-a", "us-central1-b", "us-central1-c"],
+  machine_type: "n2-highmem-8",
+  nodes_per_zone: 1,
+};
 
 async function checkAgain(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Check again" }).click();

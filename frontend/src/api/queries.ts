@@ -3,6 +3,7 @@ import * as generated from "./__generated__/@tanstack/react-query.gen";
 import { planChange } from "./__generated__/sdk.gen";
 import type {
   ChangeClusterData,
+  Cluster,
   CreateNetworkConnectionData,
   ListAuditRecordsData,
   ListClustersData,
@@ -87,6 +88,10 @@ export const imagesQuery = (cursor?: string) => ({
   ...generated.listImagesOptions({ query: { limit: PAGE_SIZE, cursor } }),
   placeholderData: keepPreviousData,
 });
+
+/** Images for a cluster's engine as it is, in its cloud. */
+export const buildsQuery = ({ provider, engine, engine_version }: Cluster) =>
+  generated.listImagesOptions({ query: { provider, engine, engine_version, limit: 100 } });
 
 export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
   ...generated.listAuditRecordsOptions({ query: { limit: PAGE_SIZE, ...query } }),

@@ -13,3 +13,8 @@ export function cloudsOf(catalog: Catalog | undefined): Cloud[] {
   const offered = catalog?.providers.map(({ id }) => id) ?? [];
   return offered.filter((id): id is Cloud => id in NAMES);
 }
+
+/** Whether machines of a provider are made from images. */
+export function hasImages(provider: string): boolean {
+  return provider in NAMES;
+}
