@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from provisioner.agent.repairs import KeyspaceRing, NodeLoad, RepairActivity, Schema
+
 
 class AgentError(Exception):
     """Something is wrong between us and an agent."""
@@ -115,6 +117,20 @@ class AgentClient(Protocol):
 
     def tuning(self) -> Mapping[str, Any]:
         """How its machine was made ready and is tuned: the document of docs/node.md, times as text."""
+        ...
+
+    def repairs(self) -> RepairActivity:
+        """The repairs that the node coordinates or takes part in now, whoever began them."""
+        ...
+
+    def load(self) -> NodeLoad: ...
+
+    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
+        """Who holds which range, as the engine has it. AgentRefused unknown-keyspace."""
+        ...
+
+    def tables(self) -> Schema:
+        """All keyspaces but those that each node has for itself, and their tables with this node's share."""
         ...
 
     def put_config(self, document: Mapping[str, Any]) -> None: ...

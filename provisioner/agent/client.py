@@ -29,6 +29,16 @@ from provisioner.agent.base import (
     RingStatus,
     Status,
 )
+from provisioner.agent.repairs import (
+    KeyspaceRing,
+    NodeLoad,
+    RepairActivity,
+    Schema,
+    activity_of,
+    load_of,
+    ring_of,
+    schema_of,
+)
 
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 1.5
@@ -151,6 +161,18 @@ class HttpAgentClient:
         document: Mapping[str, Any] = found.model_dump(mode="json")
         return document
 
+    def repairs(self) -> RepairActivity:
+        return activity_of(self._read(schema.RepairActivity, "/v1/repairs"))
+
+    def load(self) -> NodeLoad:
+        return load_of(self._read(schema.Load, "/v1/load"))
+
+    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
+        return ring_of(self._read(schema.KeyspaceRing, f"/v1/ring?keyspace={quote(keyspace, safe='')}"))
+
+    def tables(self) -> Schema:
+        return schema_of(self._read(schema.Schema, "/v1/tables"))
+
     def put_config(self, document: Mapping[str, Any]) -> None:
         self._send("PUT", "/v1/config", body=document)
 
@@ -189,6 +211,12 @@ class HttpAgentClient:
         # A wait and a slow answer together would be too long for a step.
         seconds = max(ANSWER_SECONDS, wait + 0.7)
         return _job(self._ask(schema.Job, method, path, body=body, answer_seconds=seconds))
+
+    def _read(self, model: type[BaseModel], path: str) -> Mapping[str, Any]:
+        """What the agent asks its engine for while we wait; it gives itself two seconds."""
+        found = self._ask(model, "GET", path, answer_seconds=LONGEST_WAIT_SECONDS + 0.7)
+        document: Mapping[str, Any] = found.model_dump(by_alias=True)
+        return document
 
     def _ask(
         self,

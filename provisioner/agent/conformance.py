@@ -135,6 +135,33 @@ class AgentConformance:
         assert client(agents).status().engine_state == "absent"
         assert run(agents, "install", {"version": "5.0.5"}).state == "succeeded"
 
+    def test_it_repairs_and_tells_what_repairs_go_by(self, agents: PretendedAgents) -> None:
+        start_all(agents)
+        run(agents, "secure", SECURE | {"datacenter": "dc", "replication": 3, "system_auth_replication": 3})
+        run(agents, "plant-canary")
+        ring = client(agents).keyspace_ring("ringmaster")
+        assert [(one.start, one.end, len(one.replicas)) for one in ring.ranges] == [(3, 1, 3), (1, 2, 3), (2, 3, 3)]
+        assert {node.address for node in ring.nodes} == set(PROVE["members"])
+        tables = {(one.keyspace, one.table): one for one in client(agents).tables().tables}
+        assert tables["ringmaster", "canary"].bytes > 0
+        assert {one.name: one.replication for one in client(agents).tables().keyspaces}["ringmaster"] == {"dc": 3}
+        parameters = {"keyspace": "ringmaster", "tables": ["canary"], "mode": "full"}
+        repaired = run(agents, "repair", parameters | {"ranges": [{"start": "1", "end": "2"}]})
+        assert (repaired.state, repaired.result["outcome"], repaired.result["command"]) == ("succeeded", "completed", 1)
+        for changed, code in (
+            ({"tables": ["nowhere"]}, "table-not-found"),
+            ({"keyspace": "nowhere"}, "unknown-keyspace"),
+            ({"ranges": [{"start": "1", "end": "3"}]}, "not-a-replica"),
+            ({"mode": "pull"}, "invalid-parameters"),
+        ):
+            refused = client(agents).ensure_job("refused", "repair", parameters | changed)
+            assert (refused.state, refused.error_code) == ("failed", code)
+        assert client(agents).repairs().repairs == ()
+        before = client(agents).ensure_job("faster", "set-throughput", {"stream_mib_s": 0, "compaction_mib_s": 200})
+        assert before.result == {"stream_mib_s": 24, "compaction_mib_s": 64}
+        load = client(agents).load()
+        assert (load.stream_mib_s, load.compaction_mib_s, load.pending_compactions) == (0, 200, 0)
+
     def test_it_renews_a_certificate(self, agents: PretendedAgents) -> None:
         before = client(agents).certificate()
         assert client(agents).request_certificate()

@@ -19,11 +19,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent import fake_access, fake_certificates, fake_tuning
+from provisioner.agent import fake_access, fake_certificates, fake_repairs, fake_tuning
 from provisioner.agent.base import AgentRefused, AgentUnreachable, Disk, EngineCertificate, Job, Status
 from provisioner.agent.fake_call import FakeCall
 from provisioner.agent.fake_membership import Membership
 from provisioner.agent.fake_nodes import SCHEMA, Node, find, load, load_ring, open_store, store, written_down
+from provisioner.agent.repairs import KeyspaceRing, NodeLoad, RepairActivity, Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,13 @@ class FakeAgents:
     def kill_engine(self, node_id: str, *, last_error: str = "") -> None:
         """The engine's process dies; the agent stays."""
         self.change(node_id, engine_running=False, last_error=last_error)
+
+    def restart_engine(self, node_id: str) -> None:
+        """Its process dies and is started anew at once: whatever repairs it knew of are forgotten."""
+        with self._transaction() as database:
+            node = Node(**load(database, f"node {node_id}"))
+            node.engine_running, node.engine_starts, node.repair_commands = True, node.engine_starts + 1, 0
+            store(database, f"node {node_id}", node)
 
     def lose_data(self, node_id: str) -> None:
         """Its disks are blank: the engine is not started any more."""
@@ -161,6 +169,43 @@ class FakeAgents:
         with self._transaction() as database:
             node = Node(**load(database, f"node {node_id}"))
             node.figures |= figures
+            store(database, f"node {node_id}", node)
+
+    def repaired(self, cluster_name: str) -> list[fake_repairs.RepairDone]:
+        """The repairs of a ring that succeeded, in the order of their ends."""
+        with self._connection() as database:
+            return fake_repairs.done(database, cluster_name)
+
+    def begin_foreign_repair(self, node_id: str, keyspace: str, tables: list[str]) -> None:
+        """Somebody repairs all that a node holds, past its agent, until `end_foreign_repairs`. AgentRefused."""
+        with self._disturbed(node_id) as call:
+            call.serving_repairs().begin("", {"keyspace": keyspace, "tables": tables, "mode": "full"})
+
+    def end_foreign_repairs(self, cluster_name: str) -> None:
+        with self._transaction() as database:
+            repairs = fake_repairs.load(database, cluster_name)
+            repairs.running = {one: running for one, running in repairs.running.items() if running.job}
+            fake_repairs.store(database, cluster_name, repairs)
+
+    def fail_repairs(self, cluster_name: str, keyspace: str, tokens: list[int]) -> None:
+        """Every repair of a keyspace that covers one of the tokens fails from now on; none: no more."""
+        with self._transaction() as database:
+            repairs = fake_repairs.load(database, cluster_name)
+            repairs.bad_tokens[keyspace] = list(tokens)
+            fake_repairs.store(database, cluster_name, repairs)
+
+    def drop_table(self, cluster_name: str, keyspace: str, table: str) -> None:
+        with self.ring_of(cluster_name) as membership:
+            del membership.ring.tables[keyspace][table]
+
+    @contextmanager
+    def _disturbed(self, node_id: str) -> Iterator[FakeCall]:
+        """A node, for something that happens there past its agent."""
+        with self._transaction() as database:
+            node = Node(**load(database, f"node {node_id}"))
+            yield FakeCall(
+                database=database, node=node, powered=self.powered, looks={}, fail_job=False, streams_nothing=False
+            )
             store(database, f"node {node_id}", node)
 
     def engines(self) -> dict[str, str]:
@@ -311,6 +356,22 @@ class FakeAgentClient:
                 boot_step=call.node.boot_step,
                 boot_error=call.node.boot_error,
             )
+
+    def repairs(self) -> RepairActivity:
+        with self._call("repairs") as call:
+            return call.serving_repairs().seen()
+
+    def load(self) -> NodeLoad:
+        with self._call("load") as call:
+            return call.serving_repairs().node_load()
+
+    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
+        with self._call("keyspace_ring") as call:
+            return call.serving_repairs().keyspace_ring(keyspace)
+
+    def tables(self) -> Schema:
+        with self._call("tables") as call:
+            return call.schema()
 
     def put_config(self, document: Mapping[str, Any]) -> None:
         with self._call("put_config") as call:

@@ -11,7 +11,9 @@ from provisioner.agent import fake_access, fake_certificates, fake_ring
 from provisioner.agent.base import AgentRefused, Job, Peer, RingStatus
 from provisioner.agent.fake_membership import Membership
 from provisioner.agent.fake_nodes import Node, Ring, find, load_ring, store
+from provisioner.agent.fake_repairs import FakeRepairs, engine_started_at
 from provisioner.agent.fake_ring import SIMPLE, Member
+from provisioner.agent.repairs import Schema
 
 
 def _figure(median: float) -> dict[str, Any]:
@@ -54,21 +56,24 @@ class FakeCall:
             stored["looks"] += 1
             stored["empty"] = stored.get("empty", False) or self.streams_nothing
             needed = self.looks.get(stored["kind"], 0)
-            began = stored["looks"] > 1 or self._begin(stored)
+            began = stored["looks"] > 1 or self._begin(name, stored)
             if began and stored["looks"] > needed:
                 self._finish(stored)
             elif began:
                 stored["progress"] = stored["looks"] / (needed + 1)
                 stored["message"] = f"look {stored['looks']} of {needed + 1}"
-        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters", "empty")}
+                self._goes_on(stored)
+        shown = {key: value for key, value in stored.items() if key not in ("looks", "parameters", "empty", "repair")}
         return Job(name=name, **shown)
 
     def interrupt(self, name: str) -> None:
         job = self.node.jobs.pop(name, None)
         if job is not None and job["kind"] == "start" and job["state"] == "running":
             self.membership().gives_up_joining()
+        if job is not None and job.get("repair") and job["state"] == "running":
+            self.repairs().interrupt(job["repair"], self.looks.get("repair", 0))
 
-    def _begin(self, job: dict[str, Any]) -> bool:
+    def _begin(self, name: str, job: dict[str, Any]) -> bool:
         """The first look shows the others what a job that takes a while is about. False when it failed at once."""
         try:
             if job["kind"] == "start" and self.node.config is not None:
@@ -76,21 +81,37 @@ class FakeCall:
             elif job["kind"] == "decommission":
                 self._ring_up()
                 self.membership().begins_to_leave()
+            elif job["kind"] == "repair":
+                self._ring_up()
+                job["repair"] = self.repairs().begin(name, job["parameters"])
         except AgentRefused as error:
             job.update(state="failed", error_code=error.code, error_message=error.message)
             return False
         return True
+
+    def _goes_on(self, job: dict[str, Any]) -> None:
+        """A look between the first and the last."""
+        if job.get("repair"):
+            try:
+                self.repairs().goes_on(job["repair"], job["progress"])
+            except AgentRefused as error:
+                job.update(state="failed", error_code=error.code, error_message=error.message)
 
     def _finish(self, job: dict[str, Any]) -> None:
         try:
             if self.fail_job:
                 raise AgentRefused("injected", f"{job['kind']} failed")
             self.streams_nothing = job["empty"]
-            job["result"] = self._work(job["kind"], job["parameters"])
+            if job["kind"] == "repair":
+                job["result"] = self._repair(job.get("repair"))
+            else:
+                job["result"] = self._work(job["kind"], job["parameters"])
         except AgentRefused as error:
             job.update(state="failed", error_code=error.code, error_message=error.message)
             if job["kind"] == "start":
                 self.membership().gives_up_joining()
+            elif job.get("repair"):
+                self.repairs().ended(job["repair"])
         else:
             job.update(state="succeeded", progress=1.0)
             self.effect(job["kind"])
@@ -137,6 +158,9 @@ class FakeCall:
                 self._ring_up()
                 self.node.stream_limit = parameters["mib_per_second"]
                 return {}
+            case "set-throughput":
+                self._ring_up()
+                return self.repairs().set_throughput(parameters)
             case "decommission" | "remove-node" | "cleanup" | "rebuild":
                 return self._change_ring(kind, parameters)
             case "plant-canary" | "read-canary" | "describe-data":
@@ -171,6 +195,7 @@ class FakeCall:
             return {}
         result = self.membership().starts()
         self.node.engine_running, self.node.drained = True, False
+        self.node.engine_starts, self.node.repair_commands = self.node.engine_starts + 1, 0
         self.node.running_version = version
         self.node.settings = {name: _written(value) for name, value in self.node.config.get("settings", {}).items()}
         self.node.engine_certificate_served = self.node.engine_certificate
@@ -190,6 +215,55 @@ class FakeCall:
             has_power=self.powered,
             streams_nothing=self.streams_nothing,
         )
+
+    def repairs(self) -> FakeRepairs:
+        membership = self.membership()
+        starts = {self.node.node_id: self.node.engine_starts} if self.node.engine_running else {}
+        for member in membership.ring.owners().values():
+            if member.node_id != self.node.node_id and self._serves(member):
+                starts[member.node_id] = (find(self.database, f"node {member.node_id}") or {})["engine_starts"]
+        return FakeRepairs(
+            database=self.database,
+            cluster_name=self._cluster_name(),
+            node=self.node,
+            membership=membership,
+            starts_of=starts,
+        )
+
+    def serving_repairs(self) -> FakeRepairs:
+        """AgentRefused engine-not-running."""
+        self._ring_up()
+        return self.repairs()
+
+    def schema(self) -> Schema:
+        told = {one["name"]: (one["class"], one["system"]) for one in self._keyspaces()["keyspaces"]}
+        return self.serving_repairs().schema(told)
+
+    def _repair(self, identifier: str | None) -> dict[str, Any]:
+        """The end of a repair."""
+        result = {
+            "outcome": "nothing-to-do",
+            "seconds": 0.0,
+            "bytes_received": 0,
+            "bytes_sent": 0,
+            "files_received": 0,
+            "files_sent": 0,
+            "command": 0,
+            "engine_started_at": engine_started_at(self.node).isoformat(),
+        }
+        if identifier is None:
+            return result
+        repairs = self.repairs()
+        repairs.goes_on(identifier, 1.0)
+        command = repairs.all.running[identifier].command
+        received = repairs.ends(identifier)
+        return result | {
+            "outcome": "completed",
+            "seconds": 0.1,
+            "command": command,
+            "bytes_received": received,
+            "files_received": int(received > 0),
+        }
 
     def _change_ring(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
         self._ring_up()

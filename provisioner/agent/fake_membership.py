@@ -102,7 +102,7 @@ class Membership:
         if first_boot.get("auto_bootstrap", True) and not self.streams_nothing:
             self.ring.stream_to(host_id, self._up())
         self.store()
-        return {"first_boot": True, "bytes_streamed": self._held_bytes(host_id)}
+        return {"first_boot": True, "bytes_streamed": self.held_bytes(host_id)}
 
     def gives_up_joining(self) -> None:
         host_id = self.host_id
@@ -159,7 +159,7 @@ class Membership:
         host_id = self.host_id
         if host_id is None:
             return {"bytes_streamed": 0}
-        streamed = self._held_bytes(host_id)
+        streamed = self.held_bytes(host_id)
         self._hand_over(host_id, sources=self._up())
         return {"bytes_streamed": streamed}
 
@@ -222,11 +222,11 @@ class Membership:
 
     def rebuild(self, datacenter: str) -> dict[str, Any]:
         host_id = self._own()
-        before = self._held_bytes(host_id)
+        before = self.held_bytes(host_id)
         if not self.streams_nothing:
             self.ring.stream_to(host_id, self._up(), datacenter=datacenter)
         self.store()
-        return {"bytes_streamed": self._held_bytes(host_id) - before}
+        return {"bytes_streamed": self.held_bytes(host_id) - before}
 
     def clean_up(self) -> dict[str, Any]:
         self.ring.clean_up(self._own())
@@ -245,7 +245,7 @@ class Membership:
     def _is_self(self, member: Member) -> bool:
         return (member.node_id, member.agent_address) == (self.node_id, self.agent_address)
 
-    def _held_bytes(self, host_id: str) -> int:
+    def held_bytes(self, host_id: str) -> int:
         holds = self.ring.members[host_id].holds
         return sum(
             table.bytes * len(holds.get(keyspace, ())) // POSITIONS

@@ -12,6 +12,7 @@ CREATE TABLE IF NOT EXISTS document (id TEXT PRIMARY KEY, ring TEXT, body TEXT N
 CREATE INDEX IF NOT EXISTS document_ring ON document (ring);
 CREATE TABLE IF NOT EXISTS fault (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL,
   draws INTEGER NOT NULL DEFAULT 0, strikes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS repaired (id INTEGER PRIMARY KEY AUTOINCREMENT, ring TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, node_id TEXT NOT NULL, effect TEXT NOT NULL);
 """
 
@@ -42,6 +43,10 @@ class Node:
     last_error: str = ""
     # MiB per second; None: what the configuration says.
     stream_limit: int | None = None
+    compaction_limit: int | None = None
+    # How often its engine was started, and how many repairs the running one has coordinated.
+    engine_starts: int = 0
+    repair_commands: int = 0
     # It has not heard of the last change of the schema.
     other_schema: bool = False
     data_lost: bool = False

@@ -23,10 +23,11 @@ SIMPLE = "replication_factor"
 
 @dataclass
 class Table:
-    """One full copy of it."""
+    """One full copy of it. `facts`: what differs from the usual of what the agent tells of a table (TableFacts)."""
 
     bytes: int
     partitions: int
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -99,6 +100,26 @@ class FakeRing:
             self._walk(circle, owners, wanted, _LOWEST + _OFFSET + position * _STEP) for position in range(POSITIONS)
         ]
 
+    def ranges(self, keyspace: str) -> list[tuple[int, int, list[str]]]:
+        """(start, end] of every range of the ring, in the order of their ends, and the host ids of its replicas."""
+        wanted, owners = self.replication[keyspace], self.owners()
+        circle = sorted((token, host_id) for host_id, member in owners.items() for token in member.tokens)
+        return [
+            (circle[index - 1][0], token, self._walk(circle, owners, wanted, token))
+            for index, (token, _) in enumerate(circle)
+        ]
+
+    def heal(self, keyspace: str, ranges: list[list[int]], hosts: list[str], receivers: list[str]) -> None:
+        """What any of the hosts holds in the ranges, every receiver that is a replica of it holds afterwards."""
+        for position, replicas in enumerate(self.replicas(keyspace)):
+            token = _LOWEST + _OFFSET + position * _STEP
+            if not any(contains(start, end, token) for start, end in ranges):
+                continue
+            if any(position in self.members[host].holds.get(keyspace, ()) for host in hosts):
+                for host in receivers:
+                    if host in replicas:
+                        self._hold(host, keyspace, position)
+
     def _walk(
         self, circle: list[tuple[int, str]], owners: dict[str, Member], wanted: dict[str, int], start: int
     ) -> list[str]:
@@ -161,6 +182,11 @@ class FakeRing:
         if position not in held:
             held.append(position)
             held.sort()
+
+
+def contains(start: int, end: int, token: int) -> bool:
+    """Whether the token is in (start, end], which may go on over the ring's end."""
+    return start < token <= end if start < end else token > start or token <= end
 
 
 def new_host_id(node_id: str, agent_address: str) -> str:

@@ -197,7 +197,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput"]
     message: str
     name: str
     progress: float
@@ -217,7 +217,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput"]
     parameters: dict[str, Any] | None = None
 
 
@@ -236,6 +236,17 @@ class Keyspace(BaseModel):
     name: str
     replication: dict[str, Any]
     system: bool
+
+
+class KeyspaceFacts(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    class_: str = Field(..., alias="class")
+    name: str
+    replication: dict[str, Any]
+    system: bool
+    tablets: bool
 
 
 class KeyspaceReplication(BaseModel):
@@ -383,6 +394,29 @@ class RemoveNodeParameters(BaseModel):
     host_id: str
 
 
+class Repaired(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_received: int
+    bytes_sent: int
+    command: int
+    engine_started_at: AwareDatetime
+    files_received: int
+    files_sent: int
+    outcome: Literal["completed", "nothing-to-do"]
+    seconds: float
+
+
+class ReplicaRange(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    end: str
+    replicas: list[int]
+    start: str
+
+
 class ReplicateParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -399,6 +433,16 @@ class Request(BaseModel):
     engine_csr: str
     node_id: str
     token: str
+
+
+class RingNode(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    address: str
+    datacenter: str
+    host_id: str
+    rack: str
 
 
 class RingStatus(BaseModel):
@@ -453,6 +497,21 @@ class RotateParameters(BaseModel):
     control_username: str
     password_hash: str
     username: str
+
+
+class RunningRepair(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    command: int
+    coordinator: str
+    id: str
+    job: str
+    keyspace: str
+    progress: float
+    since: AwareDatetime | None
+    state: str
+    tables: list[str]
 
 
 class SecureParameters(BaseModel):
@@ -528,6 +587,49 @@ class TableData(BaseModel):
     keyspace: str
     partitions: int
     table: str
+
+
+class TableFacts(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    cdc: bool
+    compaction: str
+    default_ttl_seconds: int
+    gc_grace_seconds: int
+    id: str
+    keyspace: str
+    partitions: int
+    percent_repaired: float
+    table: str
+    unrepaired_bytes: int
+    view_of: str
+    views: list[str]
+
+
+class Throughput(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    compaction_mib_s: int
+    stream_mib_s: int
+
+
+class ThroughputParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    compaction_mib_s: int | None
+    stream_mib_s: int | None
+
+
+class TokenRange(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    end: str
+    start: str
 
 
 class TuningCheck(BaseModel):
@@ -615,6 +717,64 @@ class FirstBootReport(BaseModel):
     started_at: AwareDatetime
     state: Literal["succeeded", "failed", "pending"]
     steps: list[FirstBootStep]
+
+
+class KeyspaceRing(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspace: str
+    nodes: list[RingNode]
+    ranges: list[ReplicaRange]
+
+
+class Load(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    disk: DiskStatus | None
+    dropped_messages: int
+    engine_started_at: AwareDatetime
+    hint_files: int
+    largest_table_bytes: int
+    pending_compactions: int
+    read_p99_ms: float
+    streamed_in_bytes: int
+    streamed_out_bytes: int
+    streams: int
+    throughput: Throughput
+    write_p99_ms: float
+
+
+class RepairActivity(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    automatic: bool
+    engine_started_at: AwareDatetime
+    repairs: list[RunningRepair]
+
+
+class RepairParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    hosts: list[str] | None = None
+    job_threads: int | None = None
+    keyspace: str
+    mode: Literal["full", "incremental", "pull"]
+    optimise_streams: bool | None = None
+    parallelism: str | None = None
+    ranges: list[TokenRange] | None = None
+    tables: list[str]
+
+
+class Schema(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[KeyspaceFacts]
+    tables: list[TableFacts]
 
 
 class TuningReport(BaseModel):

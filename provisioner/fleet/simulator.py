@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from provisioner.agent.base import AgentRefused, AgentUnreachable, Job, Status
 from provisioner.agent.fake import AgentFault, FakeAgentClient, FakeAgents
+from provisioner.agent.repairs import document_of
 from provisioner.providers.base import EndpointSpec, MachineSpec, NetworkSpec, PeeringSpec, ProviderError
 from provisioner.providers.fake import FakeProvider, FakeSettings
 from provisioner.providers.fake_faults import Fault, Moment
@@ -217,6 +218,14 @@ def _agent_answer(
             return None
         case "GET", ["v1", "tuning"]:
             return dict(agent.tuning())
+        case "GET", ["v1", "repairs"]:
+            return document_of(agent.repairs())
+        case "GET", ["v1", "load"]:
+            return document_of(agent.load())
+        case "GET", ["v1", "ring"]:
+            return document_of(agent.keyspace_ring(query["keyspace"]))
+        case "GET", ["v1", "tables"]:
+            return document_of(agent.tables())
         case "GET", ["v1", "certificate"]:
             return {"certificate": agent.certificate(), "not_after": "2099-01-01T00:00:00Z"}
         case "POST", ["v1", "certificate", "request"]:

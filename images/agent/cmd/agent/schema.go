@@ -26,6 +26,8 @@ func apiSchema() map[string]any {
 		cassandra.Roles{}, cassandra.RoleChange{}, cassandra.GrantParameters{}, cassandra.AllowlistParameters{},
 		cassandra.Keyspaces{}, cassandra.ReplicateParameters{}, cassandra.Settings{}, agent.AppliedSettings{}, agent.TLSReloaded{},
 		agent.TuningReport{}, agent.MeasureIOParameters{}, iomeasure.MeasuredIO{},
+		agent.RepairParameters{}, agent.Repaired{}, agent.RepairActivity{}, agent.ThroughputParameters{}, agent.Throughput{},
+		agent.Load{}, agent.KeyspaceRing{}, agent.Schema{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -41,6 +43,9 @@ var closed = map[reflect.Type][]any{
 	reflect.TypeFor[agent.JobKind]():     words(agent.JobKinds()...),
 	reflect.TypeFor[agent.JobState]():    words(agent.Running, agent.Succeeded, agent.Failed),
 	reflect.TypeFor[agent.EngineState](): words(agent.EngineAbsent, agent.EngineStopped, agent.EngineStarting, agent.EngineRunning, agent.EngineFailed),
+
+	reflect.TypeFor[agent.RepairMode]():    words(agent.RepairFull, agent.RepairIncremental, agent.RepairPull),
+	reflect.TypeFor[agent.RepairOutcome](): words(agent.RepairCompleted, agent.RepairNothingToDo),
 
 	reflect.TypeFor[agent.CheckStatus](): words(agent.Pass, agent.Fail, agent.NotApplicable),
 	reflect.TypeFor[agent.Environment](): words(agent.OwnMachine, agent.Container, agent.SharedMachine),
