@@ -112,12 +112,13 @@ const MeasureIO JobKind = "measure-io"
 
 // JobKinds are all of them.
 func JobKinds() []JobKind {
-	return []JobKind{
+	kinds := []JobKind{
 		Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing,
 		Decommission, RemoveNode, Cleanup, Rebuild, UpgradeSSTables, StreamLimit, DescribeData, PlantCanary, ReadCanary, Inspect,
 		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
 		Repair, SetThroughput,
 	}
+	return append(kinds, BackupJobKinds()...)
 }
 
 // JobState is where a job stands.

@@ -110,6 +110,34 @@ class EngineCertificate:
     expires_at: datetime
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """One SSTable of a snapshot. `key` names its object; `repaired_at` is in milliseconds since 1970, 0: it was not.
+
+    `bytes` are those of its files, `stored_bytes` those of its object. Tokens are of its first and last partition.
+    """
+
+    key: str
+    keyspace: str
+    table: str
+    table_id: str
+    sstable: str
+    bytes: int
+    stored_bytes: int
+    min_token: int
+    max_token: int
+    level: int
+    repaired_at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundlePage:
+    """`next`: what to give as `after` for the next page; empty at the end."""
+
+    items: tuple[Bundle, ...]
+    next: str
+
+
 class AgentClient(Protocol):
     """Every call raises AgentUnreachable or AgentRefused, and returns within three seconds."""
 
@@ -161,4 +189,8 @@ class AgentClient(Protocol):
 
     def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
         """The certificate for that key, and all authorities that the engine is to trust. The job reload-tls uses it."""
+        ...
+
+    def bundles(self, tag: str, *, after: str = "", limit: int = 1000) -> BundlePage:
+        """A page of what the job index-snapshot found in a snapshot."""
         ...

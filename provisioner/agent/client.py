@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,8 @@ from provisioner.agent.base import (
     AgentNotTrusted,
     AgentRefused,
     AgentUnreachable,
+    Bundle,
+    BundlePage,
     Disk,
     EngineCertificate,
     Job,
@@ -204,6 +206,11 @@ class HttpAgentClient:
 
     def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
         self._send("PUT", "/v1/engine-certificate", body={"certificate": certificate_pem, "ca": authorities_pem})
+
+    def bundles(self, tag: str, *, after: str = "", limit: int = 1000) -> BundlePage:
+        query = urlencode({"after": after, "limit": limit})
+        page = self._ask(schema.BundlePage, "GET", f"/v1/snapshots/{quote(tag, safe='')}/bundles?{query}")
+        return BundlePage(items=tuple(Bundle(**item.model_dump()) for item in page.items), next=page.next)
 
     def _look(self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None) -> Job:
         wait = min(wait_seconds, LONGEST_WAIT_SECONDS)

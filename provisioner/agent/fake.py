@@ -19,8 +19,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent import fake_access, fake_certificates, fake_repairs, fake_tuning
-from provisioner.agent.base import AgentRefused, AgentUnreachable, Disk, EngineCertificate, Job, Status
+from provisioner.agent import fake_access, fake_certificates, fake_repairs, fake_schema, fake_tuning
+from provisioner.agent.base import AgentRefused, AgentUnreachable, BundlePage, Disk, EngineCertificate, Job, Status
+from provisioner.agent.fake_backups import NodeBackups
 from provisioner.agent.fake_call import FakeCall
 from provisioner.agent.fake_membership import Membership
 from provisioner.agent.fake_nodes import SCHEMA, Node, find, load, load_ring, open_store, store, written_down
@@ -206,6 +207,32 @@ class FakeAgents:
             yield FakeCall(
                 database=database, node=node, powered=self.powered, looks={}, fail_job=False, streams_nothing=False
             )
+            store(database, f"node {node_id}", node)
+
+    def create_table(
+        self,
+        cluster_name: str,
+        keyspace: str,
+        table: str,
+        *,
+        replication: Mapping[str, int],
+        columns: tuple[dict[str, Any], ...] = fake_schema.COLUMNS,
+    ) -> None:
+        """As over CQL; the keyspace too, unless it is there."""
+        with self._transaction() as database:
+            ring = load_ring(database, cluster_name)
+            ring.keyspaces.setdefault(keyspace, dict(replication))
+            ring.schema.setdefault(keyspace, {})[table] = fake_schema.new_table(table, columns)
+            store(database, f"ring {cluster_name}", ring)
+
+    @contextmanager
+    def backups_of(self, node_id: str) -> Iterator[NodeBackups]:
+        """A node's SSTables, snapshots and restores, for a test to write rows, look at them, or disturb."""
+        with self._transaction() as database:
+            node = Node(**load(database, f"node {node_id}"))
+            held = NodeBackups.stored(node.backups)
+            yield held
+            node.backups = held.document()
             store(database, f"node {node_id}", node)
 
     def engines(self) -> dict[str, str]:
@@ -430,6 +457,10 @@ class FakeAgentClient:
     def put_engine_certificate(self, certificate_pem: str, *, authorities_pem: str) -> None:
         with self._call("put_engine_certificate") as call:
             call.take_certificate(certificate_pem)
+
+    def bundles(self, tag: str, *, after: str = "", limit: int = 1000) -> BundlePage:
+        with self._call("bundles") as call:
+            return call.bundles(tag, after=after, limit=limit)
 
     def served_certificate(self) -> str:
         """What the engine shows to those who connect, PEM."""

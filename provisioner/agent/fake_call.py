@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from provisioner.agent import fake_access, fake_certificates, fake_ring
-from provisioner.agent.base import AgentRefused, Job, Peer, RingStatus
+from provisioner.agent import fake_access, fake_backups, fake_certificates, fake_ring, fake_schema
+from provisioner.agent.base import AgentRefused, BundlePage, Job, Peer, RingStatus
 from provisioner.agent.fake_membership import Membership
 from provisioner.agent.fake_nodes import Node, Ring, find, load_ring, store
 from provisioner.agent.fake_repairs import FakeRepairs, engine_started_at
@@ -165,6 +165,13 @@ class FakeCall:
                 return self._change_ring(kind, parameters)
             case "plant-canary" | "read-canary" | "describe-data":
                 return self._tell_of_data(kind)
+            case _ if kind in fake_backups.JOBS:
+                return self._back_up(kind, parameters)
+            case _ if kind in fake_schema.JOBS:
+                ring = self._ring_up()
+                result = fake_schema.work(ring.schema, ring.keyspaces, kind, parameters)
+                store(self.database, self._ring_id(), ring)
+                return result
             case _ if kind in fake_access.JOBS:
                 ring = self._ring_up()
                 result = fake_access.work(ring.access, ring.control_username, kind, parameters)
@@ -346,6 +353,27 @@ class FakeCall:
             ring.keyspaces[keyspace["name"]] = {dc: n for dc, n in keyspace["replication"].items() if n}
         store(self.database, self._ring_id(), ring)
         return {}
+
+    def _back_up(self, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        call = self._backup_call()
+        result = call.work(kind, parameters)
+        self.node.backups = call.node.document()
+        return result
+
+    def bundles(self, tag: str, *, after: str, limit: int) -> BundlePage:
+        return self._backup_call().bundles(tag, after=after, limit=limit)
+
+    def _backup_call(self) -> fake_backups.BackupCall:
+        schema = load_ring(self.database, self._cluster_name()).schema
+        return fake_backups.BackupCall(
+            node=fake_backups.NodeBackups.stored(self.node.backups),
+            now=fake_backups.utc_now(),
+            tables={
+                keyspace: {name: table["id"] for name, table in tables.items()} for keyspace, tables in schema.items()
+            },
+            engine_runs=self.node.engine_running and not self.node.drained,
+            free_bytes=round(self.node.disk_total_bytes * (1 - self.node.disk_used)),
+        )
 
     def mode(self) -> str:
         if not self.node.engine_running:

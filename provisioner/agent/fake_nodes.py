@@ -60,6 +60,8 @@ class Node:
     # At which its first boot is, and code and message with which that failed; empty: it is over.
     boot_step: str = ""
     boot_error: dict[str, str] | None = None
+    # A document of fake_backups.NodeBackups.
+    backups: dict[str, Any] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -76,6 +78,8 @@ class Ring:
     control_username: str = ""
     # By keyspace: replicas per data centre. The engine's own that every node holds for itself are not in it.
     keyspaces: dict[str, dict[str, int]] = field(default_factory=dict)
+    # Tables that backups are of; see fake_schema.
+    schema: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 def open_store(path: str) -> sqlite3.Connection:

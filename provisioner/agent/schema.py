@@ -35,6 +35,50 @@ class AppliedSettings(BaseModel):
     refused: dict[str, Any]
 
 
+class BadObject(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key: str
+    reason: Literal["missing", "size", "content"]
+
+
+class Bundle(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    key: str
+    keyspace: str
+    level: int
+    max_token: int
+    min_token: int
+    repaired_at: int
+    sstable: str
+    stored_bytes: int
+    table: str
+    table_id: str
+
+
+class BundlePage(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[Bundle]
+    next: str
+
+
+class BundleToFetch(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    key: str
+    keyspace: str
+    sha256: str
+    table: str
+
+
 class CanaryReading(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -58,6 +102,13 @@ class CertificateRequest(BaseModel):
     csr: str
 
 
+class ClearSnapshotParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    tag: str
+
+
 class ClientRequests(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -71,6 +122,24 @@ class ClientRequests(BaseModel):
     writes: int
 
 
+class ColumnSchema(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: str
+    name: str
+    order: str
+    position: int
+    type: str
+
+
+class DescribeSchemaParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[str] | None = None
+
+
 class DiskStatus(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -78,6 +147,30 @@ class DiskStatus(BaseModel):
     data_bytes: int
     free_bytes: int
     total_bytes: int
+
+
+class DropRestoreParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    restore: str
+
+
+class DroppedColumn(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    dropped_at: AwareDatetime
+    kind: str
+    name: str
+    type: str
+
+
+class Encryption(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key: str
 
 
 class EngineStatus(BaseModel):
@@ -112,6 +205,15 @@ class ErrorBody(BaseModel):
     error: Error | None
 
 
+class Fetched(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bundles: int
+    bytes: int
+    fetched_bytes: int
+
+
 class FirstBootStep(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -142,6 +244,45 @@ class IOProperties(BaseModel):
     read_iops: int
     write_bandwidth: int
     write_iops: int
+
+
+class ImportBundlesParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    as_keyspace: str | None = None
+    as_table: str | None = None
+    check_tokens: bool | None = None
+    cleanup: bool | None = None
+    keyspace: str
+    place: bool | None = None
+    restore: str
+    table: str
+
+
+class Imported(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bundles: int
+    bytes: int
+
+
+class IndexSnapshotParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    encryption: Encryption
+    tag: str
+
+
+class Indexed(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bundles: int
+    bytes: int
+    hashed_bytes: int
 
 
 class Inspection(BaseModel):
@@ -197,7 +338,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema"]
     message: str
     name: str
     progress: float
@@ -217,7 +358,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema"]
     parameters: dict[str, Any] | None = None
 
 
@@ -514,6 +655,23 @@ class RunningRepair(BaseModel):
     tables: list[str]
 
 
+class SchemaCreated(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    created: int
+    existing: int
+
+
+class SchemaStatement(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    statement: str
+    type: str
+
+
 class SecureParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -533,6 +691,16 @@ class Settings(BaseModel):
         extra="ignore",
     )
     settings: dict[str, Any]
+
+
+class SnapshotTaken(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    files: int
+    tables: int
+    taken_at: AwareDatetime
 
 
 class Started(BaseModel):
@@ -556,6 +724,33 @@ class Status(BaseModel):
     node_id: str
     ring: RingStatus | None
     time: AwareDatetime
+
+
+class Store(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    access_key_id: str | None = None
+    bucket: str | None = None
+    ca_pem: str | None = None
+    endpoint: str | None = None
+    folder: str | None = None
+    kind: Literal["folder", "s3", "gcs"]
+    path_style: bool | None = None
+    prefix: str | None = None
+    region: str | None = None
+    secret_access_key: str | None = None
+    service_account: str | None = None
+    session_token: str | None = None
+
+
+class StoredObject(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    key: str
+    sha256: str
 
 
 class StreamLimitParameters(BaseModel):
@@ -606,6 +801,26 @@ class TableFacts(BaseModel):
     unrepaired_bytes: int
     view_of: str
     views: list[str]
+
+
+class TableName(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspace: str
+    table: str | None = None
+
+
+class TableSchema(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    columns: list[ColumnSchema]
+    dropped: list[DroppedColumn]
+    id: str
+    indexes: list[str]
+    name: str
+    view_of: str | None = None
 
 
 class Throughput(BaseModel):
@@ -674,6 +889,25 @@ class TuningWarning(BaseModel):
     message: str
 
 
+class UploadBundlesParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_per_second: int | None = None
+    encryption: Encryption
+    keys: list[str]
+    parallel: int | None = None
+    store: Store
+    tag: str
+
+
+class Uploaded(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    stored: list[StoredObject]
+
+
 class UserData(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -689,11 +923,44 @@ class UserData(BaseModel):
     token: str
 
 
+class Verified(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bad: list[BadObject]
+    bytes: int
+    checked: int
+
+
+class VerifyObjectsParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_per_second: int | None = None
+    encryption: Encryption
+    mode: Literal["size", "content"]
+    objects: list[StoredObject]
+    parallel: int | None = None
+    store: Store
+
+
 class DataDescription(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
     tables: list[TableData]
+
+
+class FetchBundlesParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bundles: list[BundleToFetch]
+    bytes_per_second: int | None = None
+    encryption: Encryption
+    parallel: int | None = None
+    restore: str
+    store: Store
 
 
 class FirstBoot(BaseModel):
@@ -726,6 +993,29 @@ class KeyspaceRing(BaseModel):
     keyspace: str
     nodes: list[RingNode]
     ranges: list[ReplicaRange]
+
+
+class KeyspaceSchema(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    class_: str = Field(..., alias="class")
+    name: str
+    replication: dict[str, Any]
+    statements: list[SchemaStatement]
+    tables: list[TableSchema]
+
+
+class KeyspaceToCreate(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    as_: str | None = Field(None, alias="as")
+    keep_ids: bool | None = None
+    name: str
+    renamed_tables: dict[str, Any] | None = None
+    replication: dict[str, Any] | None = None
+    statements: list[SchemaStatement]
 
 
 class Load(BaseModel):
@@ -777,6 +1067,22 @@ class Schema(BaseModel):
     tables: list[TableFacts]
 
 
+class SchemaDescription(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[KeyspaceSchema]
+
+
+class SnapshotParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    tables: list[TableName] | None = None
+    tag: str
+    ttl_seconds: int
+
+
 class TuningReport(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -811,3 +1117,10 @@ class Config(BaseModel):
     settings: dict[str, Any] | None = None
     system_auth_replication: int
     version: str
+
+
+class CreateSchemaParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[KeyspaceToCreate]

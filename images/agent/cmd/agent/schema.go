@@ -28,6 +28,10 @@ func apiSchema() map[string]any {
 		agent.TuningReport{}, agent.MeasureIOParameters{}, iomeasure.MeasuredIO{},
 		agent.RepairParameters{}, agent.Repaired{}, agent.RepairActivity{}, agent.ThroughputParameters{}, agent.Throughput{},
 		agent.Load{}, agent.KeyspaceRing{}, agent.Schema{},
+		agent.SnapshotParameters{}, agent.SnapshotTaken{}, agent.ClearSnapshotParameters{}, agent.IndexSnapshotParameters{}, agent.Indexed{},
+		agent.BundlePage{}, agent.UploadBundlesParameters{}, agent.Uploaded{}, agent.VerifyObjectsParameters{}, agent.Verified{},
+		agent.FetchBundlesParameters{}, agent.Fetched{}, agent.ImportBundlesParameters{}, agent.Imported{}, agent.DropRestoreParameters{},
+		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -50,6 +54,9 @@ var closed = map[reflect.Type][]any{
 	reflect.TypeFor[agent.CheckStatus](): words(agent.Pass, agent.Fail, agent.NotApplicable),
 	reflect.TypeFor[agent.Environment](): words(agent.OwnMachine, agent.Container, agent.SharedMachine),
 	reflect.TypeFor[agent.StepState]():   words(agent.StepSucceeded, agent.StepFailed, agent.StepPending),
+	reflect.TypeFor[agent.StoreKind]():   words(agent.FolderStore, agent.S3Store, agent.GCSStore),
+	reflect.TypeFor[agent.VerifyMode]():  words(agent.VerifySize, agent.VerifyContent),
+	reflect.TypeFor[agent.BadReason]():   words(agent.ObjectMissing, agent.ObjectSize, agent.ObjectContent),
 	reflect.TypeFor[iomeasure.Verdict](): words(iomeasure.Stable, iomeasure.Usable, iomeasure.Noisy),
 }
 
