@@ -46,6 +46,7 @@ def bake(base: Path, agent: Path, target: Path, *, log: Path, limit: float) -> f
         "agent_binary": agent,
         "build_id": BUILD_ID,
         "sbom_file": target.with_suffix(".spdx.json"),
+        "manifest_file": work / "manifest.json",
         "qemu_base": base,
         "qemu_accelerator": "none",
         "qemu_seed": seed,

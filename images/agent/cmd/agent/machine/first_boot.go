@@ -105,8 +105,12 @@ func (m *Machine) FirstBoot(ctx context.Context) (agent.FirstBootReport, error) 
 			}
 			return "on the array", m.engineFolders(spec.Engine)
 		}),
-		again("pinning-plan", 10*time.Second, func(context.Context) (string, error) {
+		again("pinning-plan", 10*time.Second, func(ctx context.Context) (string, error) {
+			// The array may have been made just now, and it is a disk to tune as any other.
 			var err error
+			if facts, err = m.facts(ctx); err != nil {
+				return "", err
+			}
 			plan, err = m.planOf(facts, volume.UUID)
 			return fmt.Sprintf("interrupts on CPUs %s, %d shards on %s", plan.Pins.IRQ, plan.Pins.NShards, plan.Pins.Shards), err
 		}),

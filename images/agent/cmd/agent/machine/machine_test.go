@@ -72,6 +72,23 @@ func TestAFreshMachineBecomesANodeAndStaysOneAfterAReboot(t *testing.T) {
 	}
 }
 
+func TestWhatTheArrayBringsWithItIsTunedAtTheFirstBoot(t *testing.T) {
+	r, m := recordedFirstBoot(t, agent.MachineSpec{Engine: "scylla", Membership: "new", Generation: 1})
+	const readAhead = "sys/block/md127/queue/read_ahead_kb"
+	r.After = func(program string) {
+		if program == "mkfs.xfs" {
+			r.Put("sys/block/md127/queue/rotational", "0\n")
+			r.Put(readAhead, "4096\n")
+		}
+	}
+	if report, err := m.FirstBoot(t.Context()); err != nil {
+		t.Fatalf("%+v %v", report, err)
+	}
+	if found, err := os.ReadFile(filepath.Join(r.Root, readAhead)); err != nil || strings.TrimSpace(string(found)) != "4" {
+		t.Errorf("the array reads %q KiB ahead, %v", found, err)
+	}
+}
+
 func TestAMemberWithBlankDisksIsRefusedAndItsEngineNotStarted(t *testing.T) {
 	r, m := recordedFirstBoot(t, agent.MachineSpec{Engine: "cassandra", Membership: "member", Generation: 1})
 	report, err := m.FirstBoot(t.Context())

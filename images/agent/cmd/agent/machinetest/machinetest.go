@@ -23,6 +23,8 @@ type Recorded struct {
 	Metadata string
 	// Ran are the programs that were asked for.
 	Ran []string
+	// After is called when a program has run, nil does nothing.
+	After func(program string)
 
 	t *testing.T
 	// types are what blkid finds on a device.
@@ -61,6 +63,9 @@ func New(t *testing.T, tree string) *Recorded {
 func (r *Recorded) Run(_ context.Context, program string, arguments ...string) (string, error) {
 	last := arguments[len(arguments)-1]
 	r.Ran = append(r.Ran, program)
+	if r.After != nil {
+		defer r.After(program)
+	}
 	switch program {
 	case "blkid":
 		if r.types[last] == "" {
