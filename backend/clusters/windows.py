@@ -35,6 +35,31 @@ def next_opening(windows: Sequence[Window], now: datetime) -> datetime | None:
     return min((begin for window in windows if (begin := _next_begin(window, now)) is not None), default=None)
 
 
+def open_until(windows: Sequence[Window], now: datetime) -> datetime | None:
+    """When the windows that are open at `now`, and those that follow without a gap, have closed, in UTC.
+
+    None when there are no windows at all, so that it is always open, or when they follow each other for over four
+    weeks. `now` itself when none is open.
+    """
+    if not windows:
+        return None
+    end = now.astimezone(UTC)
+    while end - now < _DAY * _WEEK_DAYS * 4:
+        closes = max((closing for window in windows if (closing := _closes(window, end)) is not None), default=None)
+        if closes is None:
+            return end
+        end = closes
+    return None
+
+
+def _closes(window: Window, now: datetime) -> datetime | None:
+    """When it closes if it is open; of several that lie over each other, the last."""
+    length = timedelta(minutes=window.minutes)
+    first = _local_date(window, now - length) - _DAY
+    begins = _begins(window, first, _local_date(window, now) + _DAY)
+    return max((begin + length for begin in begins if begin <= now < begin + length), default=None)
+
+
 def _is_open(window: Window, now: datetime) -> bool:
     length = timedelta(minutes=window.minutes)
     # A day more on both sides: clocks are put forward and back.

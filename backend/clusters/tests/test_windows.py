@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.clusters.windows import Window, is_open, next_opening
+from backend.clusters.windows import Window, is_open, next_opening, open_until
 
 VIENNA = "Europe/Vienna"
 SUNDAY = frozenset({6})
@@ -142,3 +142,26 @@ def test_it_stays_open_as_long_as_it_says(found: Window, now: datetime):
     begin = next_opening([found], now)
     assert begin is not None
     assert is_open([found], begin + timedelta(minutes=found.minutes) - timedelta(seconds=1))
+
+
+def test_it_says_until_when_it_is_open():
+    assert open_until([], vienna("2026-03-02T12:00")) is None
+    nightly = [window("02:00", 90), window("03:15", 60), window("05:00", 30)]
+    closed = vienna("2026-03-02T01:00")
+    assert open_until(nightly, closed) == closed
+    assert open_until(nightly, vienna("2026-03-02T02:00")) == vienna("2026-03-02T04:15")
+    assert open_until(nightly, vienna("2026-03-02T05:10")) == vienna("2026-03-02T05:30")
+    assert open_until([window("00:00", 24 * 60)], vienna("2026-03-02T05:10")) is None
+
+
+@given(st.datetimes(datetime(2026, 3, 27), datetime(2026, 4, 2)), st.integers(10, 600), st.integers(0, 23))
+def test_it_is_open_until_it_closes_and_not_any_longer(moment, minutes, hour):
+    windows = [window(f"{hour:02}:30", minutes), window("02:15", 45, SUNDAY)]
+    now = moment.replace(tzinfo=UTC)
+    closes = open_until(windows, now)
+    assert closes is not None
+    assert not is_open(windows, closes)
+    at = now
+    while at < closes:
+        assert is_open(windows, at)
+        at += timedelta(minutes=7)
