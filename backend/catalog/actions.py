@@ -91,6 +91,7 @@ class _EngineData(_Strict):
     versions: list[_VersionData]
     not_on: dict[str, str] = {}
     manages_access: bool = True
+    makes_backups: bool = True
     settings: list[_SettingData] = []
 
 
@@ -168,6 +169,7 @@ def _load_engine(data: _EngineData) -> None:
                 "upgrades_from": version.upgrades_from,
                 "not_on": data.not_on,
                 "manages_access": data.manages_access,
+                "makes_backups": data.makes_backups,
                 "position": position,
                 "enabled": True,
             },

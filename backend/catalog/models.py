@@ -129,6 +129,9 @@ class EngineVersion(models.Model):
         models.CharField(max_length=32), default=list, help_text="Versions whose clusters may change to this one"
     )
     manages_access = models.BooleanField(default=True, help_text="Its roles and allowlist can be changed from here")
+    makes_backups = models.BooleanField(
+        default=True, db_default=True, help_text="Its data can be backed up and restored from here"
+    )
     not_on = models.JSONField(default=dict, help_text="Providers that cannot run it, each with the reason")
     enabled = models.BooleanField(default=True)
     position = models.PositiveIntegerField(default=0)

@@ -114,6 +114,11 @@ def manages_access(engine: str) -> bool:
     return not EngineVersion.objects.filter(engine=engine, manages_access=False).exists()
 
 
+def makes_backups(engine: str) -> bool:
+    """Whether clusters of this engine can be backed up and restored from here."""
+    return not EngineVersion.objects.filter(engine=engine, makes_backups=False).exists()
+
+
 def engine_version_names(engine: str) -> list[str]:
     versions = EngineVersion.objects.filter(engine=engine, enabled=True)
     return list(versions.order_by("position", "version").values_list("version", flat=True))

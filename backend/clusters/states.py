@@ -56,6 +56,10 @@ class SecretPurpose(StrEnum):
     CONTROL_PASSWORD = "control-password"
     # Of all roles that were made here: backend/access/passwords.py.
     ROLE_PASSWORDS = "role-passwords"
+    # Of an organisation: what its backups are encrypted with, also after their cluster is gone.
+    BACKUP_KEY = "backup-key"
+    # Of a backup location: how the control plane and the nodes sign in there.
+    STORE_CREDENTIALS = "store-credentials"
 
 
 # In these the cluster serves its users.

@@ -16,6 +16,7 @@ from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
+from backend.backups.api import router as backups
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
@@ -101,3 +102,4 @@ api.add_router("", changes)
 api.add_router("", findings)
 api.add_router("", tuning)
 api.add_router("", connections)
+api.add_router("", backups)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Self
@@ -125,6 +126,13 @@ class Env(BaseSettings):
     ringmaster_leak_grace_seconds: int = Field(
         default=900, ge=0, description="How long a leaked machine or network is only reported before it is deleted"
     )
+    ringmaster_backup_store: str = Field(
+        default="",
+        description="Where backups go unless an organisation brings its place: docs/backups.md; empty: nowhere",
+    )
+    ringmaster_backup_store_credentials_file: Path | None = Field(
+        default=None, description="JSON: access_key_id and secret_access_key, or Google's key of a service account"
+    )
     ringmaster_health_cpu_share: float = Field(
         default=0.08, gt=0, le=1, description="Of one core, at most, that looking at clusters without trouble may take"
     )
@@ -189,6 +197,13 @@ class Env(BaseSettings):
     def master_key(self) -> bytes:
         """The 32 bytes that wrap every data key."""
         return base64.b64decode(self.ringmaster_master_key_file.read_text().strip())
+
+    def backup_store_credentials(self) -> dict[str, str]:
+        """As the store takes them; empty: from the surroundings."""
+        if self.ringmaster_backup_store_credentials_file is None:
+            return {}
+        text = self.ringmaster_backup_store_credentials_file.read_text()
+        return {"service_account": text} if self.ringmaster_backup_store.startswith("gs:") else dict(json.loads(text))
 
     def database(self) -> dict[str, object]:
         """DATABASE_URL as Django's database settings."""

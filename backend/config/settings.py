@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "backend.findings",
     "backend.tuning",
     "backend.connections",
+    "backend.backups",
     "backend.config",
 ]
 

@@ -76,6 +76,22 @@ def new_connection_id() -> str:
     return new_id("con")
 
 
+def new_backup_location_id() -> str:
+    return new_id("loc")
+
+
+def new_backup_schedule_id() -> str:
+    return new_id("bsc")
+
+
+def new_backup_id() -> str:
+    return new_id("bkp")
+
+
+def new_restore_id() -> str:
+    return new_id("rst")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

@@ -57,6 +57,10 @@ TITLES = {
     "read_access": "Read users and permissions",
     "repair": "Repair",
     "backup": "Back up",
+    "restore": "Restore",
+    "verify_backup": "Verify a backup",
+    "purge_backups": "Delete what no backup needs",
+    "check_backup_location": "Check a backup location",
 }
 
 

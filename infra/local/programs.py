@@ -81,6 +81,7 @@ def environment(installation: Installation) -> dict[str, str]:
         "RINGMASTER_STATE_DIR": str(place.run),
         "RINGMASTER_CACHE_DIR": str(place.engines),
         "RINGMASTER_AGENT_BINARY": str(place.agent),
+        "RINGMASTER_BACKUP_STORE": (place.run / "backups").as_uri(),
         "RINGMASTER_PUBLIC_URL": installation.public_url,
         "RINGMASTER_ENROL_URL": installation.enrol_url,
         "RINGMASTER_CONSOLE_DIR": "" if installation.reloading else str(place.console),

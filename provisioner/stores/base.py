@@ -76,7 +76,7 @@ class StoreSpec:
     """Of an S3-compatible server, or an emulator; empty: the cloud's own."""
     access_key_id: str = ""
     secret_access_key: str = field(default="", repr=False)
-    credentials_json: str = field(default="", repr=False)
+    service_account: str = field(default="", repr=False)
     """gcs: the key of a service account, as Google hands it out."""
 
 

@@ -120,9 +120,9 @@ class GcsStore:
 
 def _client(spec: StoreSpec) -> Client:
     options = ClientOptions(api_endpoint=spec.endpoint) if spec.endpoint else None
-    if spec.credentials_json:
+    if spec.service_account:
         try:
-            key = json.loads(spec.credentials_json)
+            key = json.loads(spec.service_account)
             credentials = service_account.Credentials.from_service_account_info(  # type: ignore[no-untyped-call]
                 key, scopes=[_SCOPE]
             )

@@ -24,7 +24,7 @@ class TestGcs(StoreConformance):
 
 def test_a_key_that_is_none_is_refused() -> None:
     with pytest.raises(StoreRefused, match="cannot be read"):
-        registry.store(StoreSpec(kind="gcs", bucket="backups", credentials_json="{}"))
+        registry.store(StoreSpec(kind="gcs", bucket="backups", service_account="{}"))
 
 
 def test_a_server_that_is_away_is_tried_again_later() -> None:

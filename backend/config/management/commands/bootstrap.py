@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from backend.accounts.actions import FirstOwner, ensure_first_owner
+from backend.backups.locations import ensure_operators
 from backend.catalog import actions as catalog
 from backend.clusters.authorities import ensure_control_plane_pki, write_enrol_certificate
 
@@ -35,6 +36,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         catalog.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)
         ensure_control_plane_pki()
+        ensure_operators()
         if options["enrol_certificate_file"] and options["enrol_key_file"]:
             write_enrol_certificate(options["enrol_certificate_file"], options["enrol_key_file"])
         name, file = options["organisation"], options["credentials_file"]

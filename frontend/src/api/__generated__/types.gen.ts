@@ -333,6 +333,727 @@ export type AuditRecord = {
 };
 
 /**
+ * Backup
+ */
+export type Backup = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Cluster Deleted
+     */
+    cluster_deleted: boolean;
+    /**
+     * Location Id
+     */
+    location_id: string;
+    /**
+     * Location Name
+     */
+    location_name: string;
+    /**
+     * Schedule Id
+     */
+    schedule_id: string | null;
+    /**
+     * Schedule Name
+     *
+     * null: made by hand
+     */
+    schedule_name: string | null;
+    state: BackupState;
+    /**
+     * Reason
+     *
+     * Why it failed, or what to know of it
+     */
+    reason: string | null;
+    /**
+     * Missing
+     *
+     * What is not in it, in sentences
+     */
+    missing: Array<string>;
+    /**
+     * Selection
+     */
+    selection: Array<TableChoice>;
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Engine Version
+     */
+    engine_version: string;
+    /**
+     * Taken At
+     *
+     * When the last node's snapshot was made
+     */
+    taken_at: string | null;
+    /**
+     * Bundles
+     */
+    bundles: number;
+    /**
+     * Bytes
+     *
+     * Of all nodes' files
+     */
+    bytes: number;
+    /**
+     * New Bytes
+     *
+     * That were not stored already
+     */
+    new_bytes: number;
+    /**
+     * Verified At
+     *
+     * When the sizes of all its objects were last looked at
+     */
+    verified_at: string | null;
+    /**
+     * Contents Verified At
+     *
+     * When a sample of its objects was last read and compared
+     */
+    contents_verified_at: string | null;
+    /**
+     * Damaged
+     *
+     * Name of an object that is missing or changed; null: none is known
+     */
+    damaged: string | null;
+    /**
+     * Expires At
+     *
+     * Made by hand: kept until then; null: until it is deleted
+     */
+    expires_at: string | null;
+    /**
+     * Locked Until
+     */
+    locked_until: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BackupDetail
+ */
+export type BackupDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Cluster Deleted
+     */
+    cluster_deleted: boolean;
+    /**
+     * Location Id
+     */
+    location_id: string;
+    /**
+     * Location Name
+     */
+    location_name: string;
+    /**
+     * Schedule Id
+     */
+    schedule_id: string | null;
+    /**
+     * Schedule Name
+     *
+     * null: made by hand
+     */
+    schedule_name: string | null;
+    state: BackupState;
+    /**
+     * Reason
+     *
+     * Why it failed, or what to know of it
+     */
+    reason: string | null;
+    /**
+     * Missing
+     *
+     * What is not in it, in sentences
+     */
+    missing: Array<string>;
+    /**
+     * Selection
+     */
+    selection: Array<TableChoice>;
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Engine Version
+     */
+    engine_version: string;
+    /**
+     * Taken At
+     *
+     * When the last node's snapshot was made
+     */
+    taken_at: string | null;
+    /**
+     * Bundles
+     */
+    bundles: number;
+    /**
+     * Bytes
+     *
+     * Of all nodes' files
+     */
+    bytes: number;
+    /**
+     * New Bytes
+     *
+     * That were not stored already
+     */
+    new_bytes: number;
+    /**
+     * Verified At
+     *
+     * When the sizes of all its objects were last looked at
+     */
+    verified_at: string | null;
+    /**
+     * Contents Verified At
+     *
+     * When a sample of its objects was last read and compared
+     */
+    contents_verified_at: string | null;
+    /**
+     * Damaged
+     *
+     * Name of an object that is missing or changed; null: none is known
+     */
+    damaged: string | null;
+    /**
+     * Expires At
+     *
+     * Made by hand: kept until then; null: until it is deleted
+     */
+    expires_at: string | null;
+    /**
+     * Locked Until
+     */
+    locked_until: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+    /**
+     * Nodes
+     */
+    nodes: Array<BackupNode>;
+    /**
+     * Tables
+     */
+    tables: Array<BackupTable>;
+};
+
+/**
+ * BackupEstimate
+ *
+ * What a backup would come to, by what is known now.
+ */
+export type BackupEstimate = {
+    /**
+     * Bytes
+     *
+     * Of all nodes' data; null: the nodes have not told yet
+     */
+    bytes: number | null;
+    /**
+     * New Bytes
+     *
+     * To be uploaded, by the share that was new in the backup before
+     */
+    new_bytes: number | null;
+    /**
+     * Seconds
+     *
+     * By the rate of the backups before; null: there was none
+     */
+    seconds: number | null;
+    /**
+     * Free Bytes
+     *
+     * On the disk of the node that has least, as a share of its data
+     */
+    free_bytes: number | null;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Problems
+     *
+     * Why it cannot be made; empty: it can
+     */
+    problems: Array<string>;
+};
+
+/**
+ * BackupLocation
+ */
+export type BackupLocation = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    kind: LocationKind;
+    /**
+     * Operators
+     *
+     * Of the installation, for everybody; each organisation has its place in it
+     */
+    operators: boolean;
+    /**
+     * Address
+     *
+     * Folder, or bucket and prefix, in words
+     */
+    address: string;
+    /**
+     * Region
+     */
+    region: string | null;
+    /**
+     * Endpoint
+     */
+    endpoint: string | null;
+    /**
+     * Problem
+     *
+     * Why it could not be written when it was checked last; null: it could
+     */
+    problem: string | null;
+    /**
+     * Problem Hint
+     */
+    problem_hint: string | null;
+    /**
+     * Checked At
+     *
+     * null: not yet
+     */
+    checked_at: string | null;
+    /**
+     * Check Operation Id
+     *
+     * Of the check that is being made
+     */
+    check_operation_id: string | null;
+    /**
+     * Backups
+     *
+     * The organisation's backups in it
+     */
+    backups: number;
+    /**
+     * Schedules
+     *
+     * The organisation's schedules that put backups there
+     */
+    schedules: number;
+    /**
+     * Stored Bytes
+     *
+     * Of the organisation's objects in it, as they lie there
+     */
+    stored_bytes: number;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BackupLocationPage
+ */
+export type BackupLocationPage = {
+    /**
+     * Items
+     */
+    items: Array<BackupLocation>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * BackupLocationStarted
+ *
+ * A location and the operation that tries to write there.
+ */
+export type BackupLocationStarted = {
+    location: BackupLocation;
+    operation: Operation;
+};
+
+/**
+ * BackupNode
+ */
+export type BackupNode = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Datacenter
+     */
+    datacenter: string;
+    /**
+     * Rack
+     */
+    rack: string;
+    state: NodeBackupState;
+    /**
+     * Reason
+     */
+    reason: string | null;
+    /**
+     * Bundles
+     */
+    bundles: number;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * New Bytes
+     */
+    new_bytes: number;
+    /**
+     * Uploaded Bytes
+     */
+    uploaded_bytes: number;
+};
+
+/**
+ * BackupOrder
+ */
+export type BackupOrder = {
+    /**
+     * Selection
+     *
+     * Empty: all tables that are not the engine's own
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * Location Id
+     *
+     * null: the installation's
+     */
+    location_id?: string | null;
+    /**
+     * Keep Days
+     *
+     * null: until it is deleted by hand
+     */
+    keep_days?: number | null;
+    /**
+     * Lock Days
+     *
+     * Nobody may delete it before; null: not locked
+     */
+    lock_days?: number | null;
+    /**
+     * Rate Mib Per Second
+     *
+     * Of each node; null: as fast as it goes
+     */
+    rate_mib_per_second?: number | null;
+};
+
+/**
+ * BackupPage
+ */
+export type BackupPage = {
+    /**
+     * Items
+     */
+    items: Array<Backup>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * BackupSchedule
+ */
+export type BackupSchedule = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Cron
+     */
+    cron: string | null;
+    /**
+     * Interval Minutes
+     */
+    interval_minutes: number | null;
+    /**
+     * Time Zone
+     */
+    time_zone: string;
+    /**
+     * Selection
+     */
+    selection: Array<TableChoice>;
+    /**
+     * Location Id
+     */
+    location_id: string;
+    /**
+     * Location Name
+     */
+    location_name: string;
+    /**
+     * Keep Days
+     */
+    keep_days: number | null;
+    /**
+     * Keep Count
+     */
+    keep_count: number | null;
+    /**
+     * Keep After Deletion Days
+     */
+    keep_after_deletion_days: number;
+    /**
+     * Rate Mib Per Second
+     */
+    rate_mib_per_second: number | null;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Due At
+     *
+     * When it makes the next backup; null: it does not
+     */
+    due_at: string | null;
+    /**
+     * Next
+     *
+     * The next moments at which it is due
+     */
+    next: Array<string>;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BackupScheduleList
+ */
+export type BackupScheduleList = {
+    /**
+     * Items
+     */
+    items: Array<BackupSchedule>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BackupScheduleOrder
+ */
+export type BackupScheduleOrder = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Cron
+     *
+     * minute hour day-of-month month day-of-week; or an interval
+     */
+    cron?: string | null;
+    /**
+     * Interval Minutes
+     */
+    interval_minutes?: number | null;
+    /**
+     * Time Zone
+     *
+     * Of cron, for example Europe/Vienna
+     */
+    time_zone?: string;
+    /**
+     * Selection
+     *
+     * Empty: all tables that are not the engine's own
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * Location Id
+     *
+     * null: the installation's
+     */
+    location_id?: string | null;
+    /**
+     * Keep Days
+     *
+     * Older backups go; null: no matter how old
+     */
+    keep_days?: number | null;
+    /**
+     * Keep Count
+     *
+     * So many complete ones stay; null: all
+     */
+    keep_count?: number | null;
+    /**
+     * Keep After Deletion Days
+     *
+     * After the cluster was deleted its backups stay so long
+     */
+    keep_after_deletion_days?: number;
+    /**
+     * Rate Mib Per Second
+     *
+     * Of each node; null: as fast as it goes
+     */
+    rate_mib_per_second?: number | null;
+    /**
+     * Enabled
+     */
+    enabled?: boolean;
+};
+
+/**
+ * BackupStarted
+ */
+export type BackupStarted = {
+    backup: Backup;
+    operation: Operation;
+};
+
+/**
+ * BackupState
+ *
+ * COMPLETE: every range of every chosen table is in it. INCOMPLETE: `missing` says what is not.
+ *
+ * DELETING: its manifests go first, then what only it needed.
+ */
+export type BackupState = 'running' | 'complete' | 'incomplete' | 'failed' | 'cancelled' | 'deleting' | 'deleted';
+
+/**
+ * BackupTable
+ */
+export type BackupTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Bundles
+     */
+    bundles: number;
+    /**
+     * Bytes
+     */
+    bytes: number;
+};
+
+/**
  * BootState
  */
 export type BootState = 'succeeded' | 'failed' | 'pending';
@@ -1122,6 +1843,36 @@ export type Cluster = {
      */
     deleted_at: string | null;
     current_operation: ClusterOperation | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * ClusterBackups
+ *
+ * What can be done on a cluster, and what is in it to choose from.
+ */
+export type ClusterBackups = {
+    /**
+     * Tables
+     *
+     * As the database told them last
+     */
+    tables: Array<TableChoice>;
+    /**
+     * Tables Read At
+     */
+    tables_read_at: string | null;
+    /**
+     * Complete
+     */
+    complete: number;
+    /**
+     * Last Complete At
+     */
+    last_complete_at: string | null;
     /**
      * Allowed Actions
      */
@@ -2067,6 +2818,34 @@ export type FirstBootStep = {
 };
 
 /**
+ * GcsLocationOrder
+ */
+export type GcsLocationOrder = {
+    /**
+     * Kind
+     */
+    kind: 'gcs';
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Bucket
+     */
+    bucket: string;
+    /**
+     * Prefix
+     */
+    prefix?: string;
+    /**
+     * Service Account
+     *
+     * The key of a service account, as Google hands it out
+     */
+    service_account: string;
+};
+
+/**
  * Grant
  */
 export type Grant = {
@@ -2561,6 +3340,35 @@ export type InvitationPage = {
 export type IoSource = 'preset' | 'gcp_ladder';
 
 /**
+ * LocationKind
+ */
+export type LocationKind = 'folder' | 's3' | 'gcs';
+
+/**
+ * LocationUpdate
+ *
+ * What is left out stays. New credentials are tried at once.
+ */
+export type LocationUpdate = {
+    /**
+     * Name
+     */
+    name?: string | null;
+    /**
+     * Access Key Id
+     */
+    access_key_id?: string | null;
+    /**
+     * Secret Access Key
+     */
+    secret_access_key?: string | null;
+    /**
+     * Service Account
+     */
+    service_account?: string | null;
+};
+
+/**
  * Maintenance
  *
  * Whether automatic work that can wait may be done now. People's own changes never wait for it.
@@ -2985,6 +3793,13 @@ export type Node = {
      */
     allowed_actions: Array<AllowedAction>;
 };
+
+/**
+ * NodeBackupState
+ *
+ * LOST: the node did not answer, so nothing of it is in the backup.
+ */
+export type NodeBackupState = 'pending' | 'snapshot' | 'indexed' | 'written' | 'lost';
 
 /**
  * NodeDrift
@@ -3759,6 +4574,42 @@ export type PlannedWork = {
 };
 
 /**
+ * PurgePlan
+ *
+ * What a purge of a location would take away.
+ */
+export type PurgePlan = {
+    /**
+     * Backups
+     *
+     * Ids of backups that are kept no longer
+     */
+    backups: Array<string>;
+    /**
+     * Objects
+     *
+     * That no backup needs any more, or will not when these are gone
+     */
+    objects: number;
+    /**
+     * Bytes
+     *
+     * That would be freed
+     */
+    bytes: number;
+    /**
+     * Waiting Objects
+     *
+     * Of these, those that stay for the grace first
+     */
+    waiting_objects: number;
+    /**
+     * Grace Seconds
+     */
+    grace_seconds: number;
+};
+
+/**
  * RemoveDatacenter
  *
  * A data centre is taken out: nothing is replicated there any more, its nodes leave, its machines are deleted.
@@ -3930,6 +4781,46 @@ export type RotateCertificates = {
      * Kind
      */
     kind: 'rotate_certificates';
+};
+
+/**
+ * S3LocationOrder
+ */
+export type S3LocationOrder = {
+    /**
+     * Kind
+     */
+    kind: 's3';
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Bucket
+     */
+    bucket: string;
+    /**
+     * Prefix
+     */
+    prefix?: string;
+    /**
+     * Region
+     */
+    region?: string;
+    /**
+     * Endpoint
+     *
+     * Of an S3-compatible server; null: Amazon's
+     */
+    endpoint?: string | null;
+    /**
+     * Access Key Id
+     */
+    access_key_id: string;
+    /**
+     * Secret Access Key
+     */
+    secret_access_key: string;
 };
 
 /**
@@ -4139,6 +5030,22 @@ export type StopNode = {
      * Node Id
      */
     node_id: string;
+};
+
+/**
+ * TableChoice
+ */
+export type TableChoice = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     *
+     * null: all tables of the keyspace
+     */
+    table?: string | null;
 };
 
 /**
@@ -4440,6 +5347,13 @@ export type Upgrade = {
 export type Verdict = 'stable' | 'usable' | 'noisy';
 
 /**
+ * VerifyStarted
+ */
+export type VerifyStarted = {
+    operation: Operation;
+};
+
+/**
  * Weekday
  *
  * In the order in which Python and the rows number them: Monday is 0.
@@ -4530,6 +5444,750 @@ export type ListAuditRecordsResponses = {
 };
 
 export type ListAuditRecordsResponse = ListAuditRecordsResponses[keyof ListAuditRecordsResponses];
+
+export type ListBackupLocationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/backup-locations';
+};
+
+export type ListBackupLocationsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListBackupLocationsError = ListBackupLocationsErrors[keyof ListBackupLocationsErrors];
+
+export type ListBackupLocationsResponses = {
+    /**
+     * OK
+     */
+    200: BackupLocationPage;
+};
+
+export type ListBackupLocationsResponse = ListBackupLocationsResponses[keyof ListBackupLocationsResponses];
+
+export type CreateBackupLocationData = {
+    /**
+     * Order
+     */
+    body: ({
+        kind: 's3';
+    } & S3LocationOrder) | ({
+        kind: 'gcs';
+    } & GcsLocationOrder);
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/backup-locations';
+};
+
+export type CreateBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateBackupLocationError = CreateBackupLocationErrors[keyof CreateBackupLocationErrors];
+
+export type CreateBackupLocationResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupLocationStarted;
+};
+
+export type CreateBackupLocationResponse = CreateBackupLocationResponses[keyof CreateBackupLocationResponses];
+
+export type DeleteBackupLocationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}';
+};
+
+export type DeleteBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteBackupLocationError = DeleteBackupLocationErrors[keyof DeleteBackupLocationErrors];
+
+export type DeleteBackupLocationResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteBackupLocationResponse = DeleteBackupLocationResponses[keyof DeleteBackupLocationResponses];
+
+export type GetBackupLocationData = {
+    body?: never;
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}';
+};
+
+export type GetBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetBackupLocationError = GetBackupLocationErrors[keyof GetBackupLocationErrors];
+
+export type GetBackupLocationResponses = {
+    /**
+     * OK
+     */
+    200: BackupLocation;
+};
+
+export type GetBackupLocationResponse = GetBackupLocationResponses[keyof GetBackupLocationResponses];
+
+export type UpdateBackupLocationData = {
+    body: LocationUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}';
+};
+
+export type UpdateBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateBackupLocationError = UpdateBackupLocationErrors[keyof UpdateBackupLocationErrors];
+
+export type UpdateBackupLocationResponses = {
+    /**
+     * OK
+     */
+    200: BackupLocation;
+};
+
+export type UpdateBackupLocationResponse = UpdateBackupLocationResponses[keyof UpdateBackupLocationResponses];
+
+export type CheckBackupLocationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}/check';
+};
+
+export type CheckBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CheckBackupLocationError = CheckBackupLocationErrors[keyof CheckBackupLocationErrors];
+
+export type CheckBackupLocationResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupLocationStarted;
+};
+
+export type CheckBackupLocationResponse = CheckBackupLocationResponses[keyof CheckBackupLocationResponses];
+
+export type PlanBackupLocationPurgeData = {
+    body?: never;
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}/purge';
+};
+
+export type PlanBackupLocationPurgeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanBackupLocationPurgeError = PlanBackupLocationPurgeErrors[keyof PlanBackupLocationPurgeErrors];
+
+export type PlanBackupLocationPurgeResponses = {
+    /**
+     * OK
+     */
+    200: PurgePlan;
+};
+
+export type PlanBackupLocationPurgeResponse = PlanBackupLocationPurgeResponses[keyof PlanBackupLocationPurgeResponses];
+
+export type PurgeBackupLocationData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Location Id
+         */
+        location_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backup-locations/{location_id}/purge';
+};
+
+export type PurgeBackupLocationErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PurgeBackupLocationError = PurgeBackupLocationErrors[keyof PurgeBackupLocationErrors];
+
+export type PurgeBackupLocationResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupLocationStarted;
+};
+
+export type PurgeBackupLocationResponse = PurgeBackupLocationResponses[keyof PurgeBackupLocationResponses];
+
+export type ListBackupsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/backups';
+};
+
+export type ListBackupsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListBackupsError = ListBackupsErrors[keyof ListBackupsErrors];
+
+export type ListBackupsResponses = {
+    /**
+     * OK
+     */
+    200: BackupPage;
+};
+
+export type ListBackupsResponse = ListBackupsResponses[keyof ListBackupsResponses];
+
+export type DeleteBackupData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}';
+};
+
+export type DeleteBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteBackupError = DeleteBackupErrors[keyof DeleteBackupErrors];
+
+export type DeleteBackupResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupStarted;
+};
+
+export type DeleteBackupResponse = DeleteBackupResponses[keyof DeleteBackupResponses];
+
+export type GetBackupData = {
+    body?: never;
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}';
+};
+
+export type GetBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetBackupError = GetBackupErrors[keyof GetBackupErrors];
+
+export type GetBackupResponses = {
+    /**
+     * OK
+     */
+    200: BackupDetail;
+};
+
+export type GetBackupResponse = GetBackupResponses[keyof GetBackupResponses];
+
+export type VerifyBackupData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}/verify';
+};
+
+export type VerifyBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type VerifyBackupError = VerifyBackupErrors[keyof VerifyBackupErrors];
+
+export type VerifyBackupResponses = {
+    /**
+     * Accepted
+     */
+    202: VerifyStarted;
+};
+
+export type VerifyBackupResponse = VerifyBackupResponses[keyof VerifyBackupResponses];
 
 export type GetCapacityData = {
     body?: never;
@@ -5536,6 +7194,516 @@ export type ReplaceAllowlistResponses = {
 };
 
 export type ReplaceAllowlistResponse = ReplaceAllowlistResponses[keyof ReplaceAllowlistResponses];
+
+export type ListBackupSchedulesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backup-schedules';
+};
+
+export type ListBackupSchedulesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListBackupSchedulesError = ListBackupSchedulesErrors[keyof ListBackupSchedulesErrors];
+
+export type ListBackupSchedulesResponses = {
+    /**
+     * OK
+     */
+    200: BackupScheduleList;
+};
+
+export type ListBackupSchedulesResponse = ListBackupSchedulesResponses[keyof ListBackupSchedulesResponses];
+
+export type CreateBackupScheduleData = {
+    body: BackupScheduleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backup-schedules';
+};
+
+export type CreateBackupScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateBackupScheduleError = CreateBackupScheduleErrors[keyof CreateBackupScheduleErrors];
+
+export type CreateBackupScheduleResponses = {
+    /**
+     * Created
+     */
+    201: BackupSchedule;
+};
+
+export type CreateBackupScheduleResponse = CreateBackupScheduleResponses[keyof CreateBackupScheduleResponses];
+
+export type DeleteBackupScheduleData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Schedule Id
+         */
+        schedule_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backup-schedules/{schedule_id}';
+};
+
+export type DeleteBackupScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteBackupScheduleError = DeleteBackupScheduleErrors[keyof DeleteBackupScheduleErrors];
+
+export type DeleteBackupScheduleResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteBackupScheduleResponse = DeleteBackupScheduleResponses[keyof DeleteBackupScheduleResponses];
+
+export type ReplaceBackupScheduleData = {
+    body: BackupScheduleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Schedule Id
+         */
+        schedule_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backup-schedules/{schedule_id}';
+};
+
+export type ReplaceBackupScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ReplaceBackupScheduleError = ReplaceBackupScheduleErrors[keyof ReplaceBackupScheduleErrors];
+
+export type ReplaceBackupScheduleResponses = {
+    /**
+     * OK
+     */
+    200: BackupSchedule;
+};
+
+export type ReplaceBackupScheduleResponse = ReplaceBackupScheduleResponses[keyof ReplaceBackupScheduleResponses];
+
+export type ListClusterBackupsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/backups';
+};
+
+export type ListClusterBackupsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListClusterBackupsError = ListClusterBackupsErrors[keyof ListClusterBackupsErrors];
+
+export type ListClusterBackupsResponses = {
+    /**
+     * OK
+     */
+    200: BackupPage;
+};
+
+export type ListClusterBackupsResponse = ListClusterBackupsResponses[keyof ListClusterBackupsResponses];
+
+export type CreateBackupData = {
+    body: BackupOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backups';
+};
+
+export type CreateBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateBackupError = CreateBackupErrors[keyof CreateBackupErrors];
+
+export type CreateBackupResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupStarted;
+};
+
+export type CreateBackupResponse = CreateBackupResponses[keyof CreateBackupResponses];
+
+export type EstimateBackupData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Location Id
+         */
+        location_id?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/backups/estimate';
+};
+
+export type EstimateBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EstimateBackupError = EstimateBackupErrors[keyof EstimateBackupErrors];
+
+export type EstimateBackupResponses = {
+    /**
+     * OK
+     */
+    200: BackupEstimate;
+};
+
+export type EstimateBackupResponse = EstimateBackupResponses[keyof EstimateBackupResponses];
+
+export type GetClusterBackupsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/backups/overview';
+};
+
+export type GetClusterBackupsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetClusterBackupsError = GetClusterBackupsErrors[keyof GetClusterBackupsErrors];
+
+export type GetClusterBackupsResponses = {
+    /**
+     * OK
+     */
+    200: ClusterBackups;
+};
+
+export type GetClusterBackupsResponse = GetClusterBackupsResponses[keyof GetClusterBackupsResponses];
 
 export type ChangeClusterData = {
     /**

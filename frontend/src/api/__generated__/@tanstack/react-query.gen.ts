@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkCloudAccount, checkClusterOrder, createCloudAccount, createCluster, createInvitation, createNetworkConnection, createRole, createToken, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, getAllowlist, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterNetwork, getClusterNode, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listCloudAccounts, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listNetworkConnections, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planChange, refreshRoles, registerImage, removeMember, replaceAllowlist, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateCloudAccount, updateCluster, updateRole } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterNetwork, getClusterNode, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listNetworkConnections, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -58,6 +58,239 @@ export const listAuditRecordsOptions = (options?: Options<ListAuditRecordsData>)
     },
     queryKey: listAuditRecordsQueryKey(options)
 });
+
+export const listBackupLocationsQueryKey = (options?: Options<ListBackupLocationsData>) => createQueryKey('listBackupLocations', options);
+
+/**
+ * List Backup Locations
+ *
+ * Where backups can be kept: the organisation's places, and the installation's. Newest first.
+ */
+export const listBackupLocationsOptions = (options?: Options<ListBackupLocationsData>) => queryOptions<ListBackupLocationsResponse, ListBackupLocationsError, ListBackupLocationsResponse, ReturnType<typeof listBackupLocationsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listBackupLocations({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listBackupLocationsQueryKey(options)
+});
+
+/**
+ * Create Backup Location
+ *
+ * Brings a bucket and tries to write there.
+ */
+export const createBackupLocationMutation = (options?: Partial<Options<CreateBackupLocationData>>): UseMutationOptions<CreateBackupLocationResponse, CreateBackupLocationError, Options<CreateBackupLocationData>> => {
+    const mutationOptions: UseMutationOptions<CreateBackupLocationResponse, CreateBackupLocationError, Options<CreateBackupLocationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createBackupLocation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Backup Location
+ *
+ * Forgets a place in which there are no backups. Nothing is changed there.
+ */
+export const deleteBackupLocationMutation = (options?: Partial<Options<DeleteBackupLocationData>>): UseMutationOptions<DeleteBackupLocationResponse, DeleteBackupLocationError, Options<DeleteBackupLocationData>> => {
+    const mutationOptions: UseMutationOptions<DeleteBackupLocationResponse, DeleteBackupLocationError, Options<DeleteBackupLocationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteBackupLocation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getBackupLocationQueryKey = (options: Options<GetBackupLocationData>) => createQueryKey('getBackupLocation', options);
+
+/**
+ * Get Backup Location
+ *
+ * One place for backups.
+ */
+export const getBackupLocationOptions = (options: Options<GetBackupLocationData>) => queryOptions<GetBackupLocationResponse, GetBackupLocationError, GetBackupLocationResponse, ReturnType<typeof getBackupLocationQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getBackupLocation({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getBackupLocationQueryKey(options)
+});
+
+/**
+ * Update Backup Location
+ *
+ * Gives it another name or other credentials.
+ */
+export const updateBackupLocationMutation = (options?: Partial<Options<UpdateBackupLocationData>>): UseMutationOptions<UpdateBackupLocationResponse, UpdateBackupLocationError, Options<UpdateBackupLocationData>> => {
+    const mutationOptions: UseMutationOptions<UpdateBackupLocationResponse, UpdateBackupLocationError, Options<UpdateBackupLocationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateBackupLocation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Check Backup Location
+ *
+ * Writes, reads and deletes a small object there.
+ */
+export const checkBackupLocationMutation = (options?: Partial<Options<CheckBackupLocationData>>): UseMutationOptions<CheckBackupLocationResponse, CheckBackupLocationError, Options<CheckBackupLocationData>> => {
+    const mutationOptions: UseMutationOptions<CheckBackupLocationResponse, CheckBackupLocationError, Options<CheckBackupLocationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await checkBackupLocation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const planBackupLocationPurgeQueryKey = (options: Options<PlanBackupLocationPurgeData>) => createQueryKey('planBackupLocationPurge', options);
+
+/**
+ * Plan Backup Location Purge
+ *
+ * What a purge would delete, and how many bytes that would free. Changes nothing.
+ */
+export const planBackupLocationPurgeOptions = (options: Options<PlanBackupLocationPurgeData>) => queryOptions<PlanBackupLocationPurgeResponse, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, ReturnType<typeof planBackupLocationPurgeQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await planBackupLocationPurge({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: planBackupLocationPurgeQueryKey(options)
+});
+
+/**
+ * Purge Backup Location
+ *
+ * Deletes backups that are kept no longer, and objects that no backup needs.
+ */
+export const purgeBackupLocationMutation = (options?: Partial<Options<PurgeBackupLocationData>>): UseMutationOptions<PurgeBackupLocationResponse, PurgeBackupLocationError, Options<PurgeBackupLocationData>> => {
+    const mutationOptions: UseMutationOptions<PurgeBackupLocationResponse, PurgeBackupLocationError, Options<PurgeBackupLocationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await purgeBackupLocation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listBackupsQueryKey = (options?: Options<ListBackupsData>) => createQueryKey('listBackups', options);
+
+/**
+ * List Backups
+ *
+ * The backups of the organisation, also those of clusters that are gone. Newest first.
+ */
+export const listBackupsOptions = (options?: Options<ListBackupsData>) => queryOptions<ListBackupsResponse, ListBackupsError, ListBackupsResponse, ReturnType<typeof listBackupsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listBackups({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listBackupsQueryKey(options)
+});
+
+/**
+ * Delete Backup
+ *
+ * Takes a backup away: its manifests at once, what only it needs a day later.
+ */
+export const deleteBackupMutation = (options?: Partial<Options<DeleteBackupData>>): UseMutationOptions<DeleteBackupResponse, DeleteBackupError, Options<DeleteBackupData>> => {
+    const mutationOptions: UseMutationOptions<DeleteBackupResponse, DeleteBackupError, Options<DeleteBackupData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteBackup({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getBackupQueryKey = (options: Options<GetBackupData>) => createQueryKey('getBackup', options);
+
+/**
+ * Get Backup
+ *
+ * One backup with its nodes and tables. Those that were deleted can still be read.
+ */
+export const getBackupOptions = (options: Options<GetBackupData>) => queryOptions<GetBackupResponse, GetBackupError, GetBackupResponse, ReturnType<typeof getBackupQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getBackup({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getBackupQueryKey(options)
+});
+
+/**
+ * Verify Backup
+ *
+ * Looks at the size of every object and reads a sample of them.
+ */
+export const verifyBackupMutation = (options?: Partial<Options<VerifyBackupData>>): UseMutationOptions<VerifyBackupResponse, VerifyBackupError, Options<VerifyBackupData>> => {
+    const mutationOptions: UseMutationOptions<VerifyBackupResponse, VerifyBackupError, Options<VerifyBackupData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await verifyBackup({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 export const getCapacityQueryKey = (options: Options<GetCapacityData>) => createQueryKey('getCapacity', options);
 
@@ -369,6 +602,162 @@ export const replaceAllowlistMutation = (options?: Partial<Options<ReplaceAllowl
     };
     return mutationOptions;
 };
+
+export const listBackupSchedulesQueryKey = (options: Options<ListBackupSchedulesData>) => createQueryKey('listBackupSchedules', options);
+
+/**
+ * List Backup Schedules
+ *
+ * When a cluster is backed up, by name.
+ */
+export const listBackupSchedulesOptions = (options: Options<ListBackupSchedulesData>) => queryOptions<ListBackupSchedulesResponse, ListBackupSchedulesError, ListBackupSchedulesResponse, ReturnType<typeof listBackupSchedulesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listBackupSchedules({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listBackupSchedulesQueryKey(options)
+});
+
+/**
+ * Create Backup Schedule
+ *
+ * Has a cluster backed up from now on.
+ */
+export const createBackupScheduleMutation = (options?: Partial<Options<CreateBackupScheduleData>>): UseMutationOptions<CreateBackupScheduleResponse, CreateBackupScheduleError, Options<CreateBackupScheduleData>> => {
+    const mutationOptions: UseMutationOptions<CreateBackupScheduleResponse, CreateBackupScheduleError, Options<CreateBackupScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createBackupSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Backup Schedule
+ *
+ * Makes no more backups by it. Those that it made are kept as it said.
+ */
+export const deleteBackupScheduleMutation = (options?: Partial<Options<DeleteBackupScheduleData>>): UseMutationOptions<DeleteBackupScheduleResponse, DeleteBackupScheduleError, Options<DeleteBackupScheduleData>> => {
+    const mutationOptions: UseMutationOptions<DeleteBackupScheduleResponse, DeleteBackupScheduleError, Options<DeleteBackupScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteBackupSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Replace Backup Schedule
+ *
+ * Puts another schedule in its place. Backups that it made are kept as the new one says.
+ */
+export const replaceBackupScheduleMutation = (options?: Partial<Options<ReplaceBackupScheduleData>>): UseMutationOptions<ReplaceBackupScheduleResponse, ReplaceBackupScheduleError, Options<ReplaceBackupScheduleData>> => {
+    const mutationOptions: UseMutationOptions<ReplaceBackupScheduleResponse, ReplaceBackupScheduleError, Options<ReplaceBackupScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await replaceBackupSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listClusterBackupsQueryKey = (options: Options<ListClusterBackupsData>) => createQueryKey('listClusterBackups', options);
+
+/**
+ * List Cluster Backups
+ *
+ * The backups of a cluster, newest first.
+ */
+export const listClusterBackupsOptions = (options: Options<ListClusterBackupsData>) => queryOptions<ListClusterBackupsResponse, ListClusterBackupsError, ListClusterBackupsResponse, ReturnType<typeof listClusterBackupsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listClusterBackups({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listClusterBackupsQueryKey(options)
+});
+
+/**
+ * Create Backup
+ *
+ * Backs a cluster up now.
+ */
+export const createBackupMutation = (options?: Partial<Options<CreateBackupData>>): UseMutationOptions<CreateBackupResponse, CreateBackupError, Options<CreateBackupData>> => {
+    const mutationOptions: UseMutationOptions<CreateBackupResponse, CreateBackupError, Options<CreateBackupData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createBackup({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const estimateBackupQueryKey = (options: Options<EstimateBackupData>) => createQueryKey('estimateBackup', options);
+
+/**
+ * Estimate Backup
+ *
+ * What a backup would come to, by what is known now. Changes nothing.
+ */
+export const estimateBackupOptions = (options: Options<EstimateBackupData>) => queryOptions<EstimateBackupResponse, EstimateBackupError, EstimateBackupResponse, ReturnType<typeof estimateBackupQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await estimateBackup({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: estimateBackupQueryKey(options)
+});
+
+export const getClusterBackupsQueryKey = (options: Options<GetClusterBackupsData>) => createQueryKey('getClusterBackups', options);
+
+/**
+ * Get Cluster Backups
+ *
+ * Its tables to choose from, its last complete backup, and what can be done.
+ */
+export const getClusterBackupsOptions = (options: Options<GetClusterBackupsData>) => queryOptions<GetClusterBackupsResponse, GetClusterBackupsError, GetClusterBackupsResponse, ReturnType<typeof getClusterBackupsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getClusterBackups({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getClusterBackupsQueryKey(options)
+});
 
 /**
  * Change Cluster

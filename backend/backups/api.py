@@ -1,0 +1,164 @@
+"""Backups over HTTP."""
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Body, Query, Router, Status
+
+from backend.accounts.queries import Identity, identity, require
+from backend.accounts.states import Permission
+from backend.backups import actions, queries, schemas
+from backend.core.pagination import PageQuery, prepared
+
+router = Router(tags=["backups"])
+LOCATION_STARTED = {202: schemas.BackupLocationStarted}
+STARTED = {202: schemas.BackupStarted}
+
+
+def _reader(request: HttpRequest) -> Identity:
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return who
+
+
+@router.get("/backup-locations", operation_id="list_backup_locations", response=schemas.BackupLocationPage)
+def list_backup_locations(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
+    """Where backups can be kept: the organisation's places, and the installation's. Newest first."""
+    return prepared(queries.list_locations(_reader(request), page))
+
+
+@router.post("/backup-locations", operation_id="create_backup_location", response=LOCATION_STARTED)
+def create_backup_location(request: HttpRequest, order: Body[schemas.LocationOrder]) -> HttpResponse:
+    """Brings a bucket and tries to write there."""
+    return prepared(actions.create_location(identity(request), order), status=202)
+
+
+@router.get("/backup-locations/{location_id}", operation_id="get_backup_location", response=schemas.BackupLocation)
+def get_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
+    """One place for backups."""
+    return prepared(queries.get_location(_reader(request), location_id))
+
+
+@router.patch("/backup-locations/{location_id}", operation_id="update_backup_location", response=schemas.BackupLocation)
+def update_backup_location(request: HttpRequest, location_id: str, wanted: schemas.LocationUpdate) -> HttpResponse:
+    """Gives it another name or other credentials."""
+    return prepared(actions.update_location(identity(request), location_id, wanted))
+
+
+@router.delete("/backup-locations/{location_id}", operation_id="delete_backup_location", response={204: None})
+def delete_backup_location(request: HttpRequest, location_id: str) -> Status[None]:
+    """Forgets a place in which there are no backups. Nothing is changed there."""
+    actions.delete_location(identity(request), location_id)
+    return Status(204, None)
+
+
+@router.post("/backup-locations/{location_id}/check", operation_id="check_backup_location", response=LOCATION_STARTED)
+def check_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
+    """Writes, reads and deletes a small object there."""
+    return prepared(actions.check_location(identity(request), location_id), status=202)
+
+
+@router.get(
+    "/backup-locations/{location_id}/purge", operation_id="plan_backup_location_purge", response=schemas.PurgePlan
+)
+def plan_backup_location_purge(request: HttpRequest, location_id: str) -> HttpResponse:
+    """What a purge would delete, and how many bytes that would free. Changes nothing."""
+    return prepared(queries.purge_plan(_reader(request), location_id))
+
+
+@router.post("/backup-locations/{location_id}/purge", operation_id="purge_backup_location", response=LOCATION_STARTED)
+def purge_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
+    """Deletes backups that are kept no longer, and objects that no backup needs."""
+    return prepared(actions.purge_location(identity(request), location_id), status=202)
+
+
+@router.get(
+    "/clusters/{cluster_id}/backup-schedules",
+    operation_id="list_backup_schedules",
+    response=schemas.BackupScheduleList,
+)
+def list_backup_schedules(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """When a cluster is backed up, by name."""
+    return prepared(queries.list_schedules(_reader(request), cluster_id))
+
+
+@router.post(
+    "/clusters/{cluster_id}/backup-schedules",
+    operation_id="create_backup_schedule",
+    response={201: schemas.BackupSchedule},
+)
+def create_backup_schedule(request: HttpRequest, cluster_id: str, order: schemas.BackupScheduleOrder) -> HttpResponse:
+    """Has a cluster backed up from now on."""
+    return prepared(actions.create_schedule(identity(request), cluster_id, order), status=201)
+
+
+@router.put(
+    "/clusters/{cluster_id}/backup-schedules/{schedule_id}",
+    operation_id="replace_backup_schedule",
+    response=schemas.BackupSchedule,
+)
+def replace_backup_schedule(
+    request: HttpRequest, cluster_id: str, schedule_id: str, order: schemas.BackupScheduleOrder
+) -> HttpResponse:
+    """Puts another schedule in its place. Backups that it made are kept as the new one says."""
+    return prepared(actions.replace_schedule(identity(request), cluster_id, schedule_id, order))
+
+
+@router.delete(
+    "/clusters/{cluster_id}/backup-schedules/{schedule_id}",
+    operation_id="delete_backup_schedule",
+    response={204: None},
+)
+def delete_backup_schedule(request: HttpRequest, cluster_id: str, schedule_id: str) -> Status[None]:
+    """Makes no more backups by it. Those that it made are kept as it said."""
+    actions.delete_schedule(identity(request), cluster_id, schedule_id)
+    return Status(204, None)
+
+
+@router.get("/clusters/{cluster_id}/backups", operation_id="list_cluster_backups", response=schemas.BackupPage)
+def list_cluster_backups(request: HttpRequest, cluster_id: str, page: Query[PageQuery]) -> HttpResponse:
+    """The backups of a cluster, newest first."""
+    return prepared(queries.list_backups(_reader(request), page, cluster_id=cluster_id))
+
+
+@router.post("/clusters/{cluster_id}/backups", operation_id="create_backup", response=STARTED)
+def create_backup(request: HttpRequest, cluster_id: str, order: schemas.BackupOrder) -> HttpResponse:
+    """Backs a cluster up now."""
+    return prepared(actions.create_backup(identity(request), cluster_id, order), status=202)
+
+
+@router.get("/clusters/{cluster_id}/backups/estimate", operation_id="estimate_backup", response=schemas.BackupEstimate)
+def estimate_backup(request: HttpRequest, cluster_id: str, location_id: str | None = None) -> HttpResponse:
+    """What a backup would come to, by what is known now. Changes nothing."""
+    who = _reader(request)
+    return prepared(queries.estimate(who, cluster_id, queries.location_for(who, location_id)))
+
+
+@router.get(
+    "/clusters/{cluster_id}/backups/overview", operation_id="get_cluster_backups", response=schemas.ClusterBackups
+)
+def get_cluster_backups(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Its tables to choose from, its last complete backup, and what can be done."""
+    return prepared(queries.cluster_backups(_reader(request), cluster_id))
+
+
+@router.get("/backups", operation_id="list_backups", response=schemas.BackupPage)
+def list_backups(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
+    """The backups of the organisation, also those of clusters that are gone. Newest first."""
+    return prepared(queries.list_backups(_reader(request), page))
+
+
+@router.get("/backups/{backup_id}", operation_id="get_backup", response=schemas.BackupDetail)
+def get_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
+    """One backup with its nodes and tables. Those that were deleted can still be read."""
+    return prepared(queries.get_backup(_reader(request), backup_id))
+
+
+@router.delete("/backups/{backup_id}", operation_id="delete_backup", response=STARTED)
+def delete_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
+    """Takes a backup away: its manifests at once, what only it needs a day later."""
+    return prepared(actions.delete_backup(identity(request), backup_id), status=202)
+
+
+@router.post("/backups/{backup_id}/verify", operation_id="verify_backup", response={202: schemas.VerifyStarted})
+def verify_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
+    """Looks at the size of every object and reads a sample of them."""
+    return prepared(actions.verify_backup(identity(request), backup_id), status=202)

@@ -1,0 +1,55 @@
+"""The plans of the operations on backups."""
+
+from collections.abc import Sequence
+
+from backend.clusters.models import Node
+from backend.operations.actions import PlannedStep
+
+CHECK_SECONDS = 3
+BACKUP_SECONDS = 60
+VERIFY_SECONDS = 30
+PURGE_SECONDS = 30
+
+_HOURS = 3600
+
+Groups = list[list[PlannedStep]]
+
+
+def check_location() -> Groups:
+    return [[PlannedStep("probe_location", "Write, read and delete a small object", deadline_seconds=60)]]
+
+
+def backup(nodes: Sequence[Node]) -> Groups:
+    """Snapshots on all nodes at once; then each node sends what is not stored yet; manifests last."""
+
+    def on_each(name: str, title: str, seconds: int) -> list[PlannedStep]:
+        return [PlannedStep(name, title, node.id, node.name, deadline_seconds=seconds) for node in nodes]
+
+    return [
+        [PlannedStep("check_backup", "Check location, tables and room", deadline_seconds=120)],
+        on_each("take_snapshot", "Take a snapshot", 300),
+        [PlannedStep("read_schema", "Keep the schema", deadline_seconds=120)],
+        on_each("index_snapshot", "Find out what is new", 2 * _HOURS),
+        on_each("check_stored", "Look at what is stored already", _HOURS),
+        on_each("upload", "Upload what is new", 24 * _HOURS),
+        on_each("write_manifest", "Write the node's manifest", 300),
+        [PlannedStep("complete_backup", "See whether it is complete, and sign it", deadline_seconds=300)],
+        on_each("clear_snapshot", "Clear the snapshot", 300),
+    ]
+
+
+def verify() -> Groups:
+    return [
+        [PlannedStep("verify_manifests", "Check manifests and signature", deadline_seconds=600)],
+        [PlannedStep("verify_sizes", "Look at the size of every object", deadline_seconds=2 * _HOURS)],
+        [PlannedStep("verify_contents", "Read a sample of the objects", deadline_seconds=12 * _HOURS)],
+    ]
+
+
+def purge() -> Groups:
+    return [
+        [PlannedStep("expire_backups", "Find backups that are kept no longer", deadline_seconds=300)],
+        [PlannedStep("delete_manifests", "Delete their manifests", deadline_seconds=_HOURS)],
+        [PlannedStep("mark_objects", "Mark what no backup needs", deadline_seconds=_HOURS)],
+        [PlannedStep("sweep_objects", "Delete what was marked long enough", deadline_seconds=12 * _HOURS)],
+    ]

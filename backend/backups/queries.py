@@ -1,0 +1,561 @@
+"""Reading backups, their schedules and locations."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import Now
+
+from backend.accounts.queries import Identity
+from backend.accounts.states import Permission
+from backend.backups import objects, retention, timing
+from backend.backups.models import (
+    Backup,
+    BackupBundle,
+    BackupLocation,
+    BackupObject,
+    BackupSchedule,
+    Restore,
+    TableReading,
+)
+from backend.backups.retention import Kept, Policy
+from backend.backups.states import (
+    KEPT,
+    BackupState,
+    RestoreState,
+    reason_against_backing_up,
+    reason_against_deleting,
+    reason_against_location_change,
+    reason_against_location_check,
+    reason_against_location_delete,
+    reason_against_restoring,
+    reason_against_scheduling,
+    reason_against_verifying,
+)
+from backend.catalog.queries import makes_backups
+from backend.clusters.models import Cluster
+from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.states import SERVING, ClusterState
+from backend.core.errors import Conflict, NotFound
+from backend.core.pagination import PageQuery, page
+from backend.core.schemas import allowed
+from backend.operations.models import Operation
+from backend.operations.states import OPEN
+
+INTEREST = timedelta(days=1)
+_NOTE_INTEREST_EVERY = timedelta(hours=1)
+_NEXT_SHOWN = 3
+_IN_PLACE = [
+    state.value
+    for state in BackupState
+    if state not in (BackupState.RUNNING, BackupState.DELETED, BackupState.FAILED, BackupState.CANCELLED)
+]
+_BACKUP_COLUMNS = (
+    "id",
+    "cluster_id",
+    "cluster_name",
+    "cluster__deleted_at",
+    "location_id",
+    "location__name",
+    "schedule_id",
+    "schedule__name",
+    "state",
+    "reason",
+    "missing",
+    "selection",
+    "engine",
+    "engine_version",
+    "taken_at",
+    "bundles",
+    "bytes",
+    "new_bytes",
+    "verified_at",
+    "contents_verified_at",
+    "expires_at",
+    "locked_until",
+    "operation_id",
+    "created_by",
+    "created_at",
+    "finished_at",
+)
+
+# Locations
+
+
+def locations(who: Identity) -> QuerySet[BackupLocation]:
+    """The organisation's and the operator's."""
+    mine = Q(organisation_id=who.organisation_id) | Q(organisation=None)
+    return BackupLocation.objects.filter(mine, deleted_at=None)
+
+
+def list_locations(who: Identity, query: PageQuery) -> dict[str, Any]:
+    """Newest first."""
+    found = page(locations(who).values("id"), query, lambda row: row)
+    return found | {"items": [get_location(who, row["id"]) for row in found["items"]]}
+
+
+def get_location(who: Identity, location_id: str) -> dict[str, Any]:
+    """Raises NotFound."""
+    row = locations(who).filter(id=location_id).first()
+    if row is None:
+        raise location_not_found()
+    may = Permission.CLOUD_ACCOUNTS_WRITE in who.permissions
+    operators = row.organisation_id is None
+    mine = {"organisation_id": who.organisation_id}
+    backups = row.backups.filter(**mine, state__in=_IN_PLACE).count()
+    schedules = row.schedules.filter(
+        cluster__organisation_id=who.organisation_id, deleted_at=None, cluster__deleted_at=None
+    ).count()
+    stored = BackupObject.objects.filter(**mine, location=row).aggregate(total=Sum("stored_bytes"))["total"]
+    change = reason_against_location_change(may=may, operators=operators)
+    against_delete = reason_against_location_delete(may=may, operators=operators, backups=backups, schedules=schedules)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "kind": row.kind,
+        "operators": operators,
+        "address": _address(row, operators=operators),
+        "region": row.region or None,
+        "endpoint": row.endpoint or None,
+        "problem": row.problem or None,
+        "problem_hint": row.problem_hint or None,
+        "checked_at": row.checked_at,
+        "check_operation_id": row.check_operation_id or None,
+        "backups": backups,
+        "schedules": schedules,
+        "stored_bytes": stored or 0,
+        "created_by": row.created_by,
+        "created_at": row.created_at,
+        "allowed_actions": [
+            allowed("update_backup_location", change),
+            allowed(
+                "check_backup_location",
+                reason_against_location_check(may=may, checking=bool(row.check_operation_id)),
+            ),
+            allowed("delete_backup_location", against_delete),
+            allowed(
+                "purge_backup_location",
+                None if Permission.CLUSTERS_WRITE in who.permissions else "Your role or token may not change clusters.",
+            ),
+        ],
+    }
+
+
+def _address(row: BackupLocation, *, operators: bool) -> str:
+    """Of the operator's, only of what kind it is: where it lies is none of a tenant's business."""
+    if operators:
+        return {"folder": "A folder", "s3": "A bucket", "gcs": "A bucket"}[row.kind] + " of this installation"
+    scheme = {"s3": "s3", "gcs": "gs"}[row.kind]
+    return f"{scheme}://{row.bucket}/{row.prefix}".rstrip("/")
+
+
+def location_not_found() -> NotFound:
+    return NotFound(
+        "backup_location_not_found", "There is no such backup location.", hint="List them to see their ids."
+    )
+
+
+def location_for(who: Identity, location_id: str | None) -> BackupLocation:
+    """The named one, or the operator's. Raises NotFound, Conflict."""
+    if location_id is not None:
+        found = locations(who).filter(id=location_id).first()
+        if found is None:
+            raise location_not_found()
+        return found
+    default = locations(who).filter(organisation=None).first() or locations(who).order_by("id").first()
+    if default is None:
+        raise Conflict(
+            "no_backup_location",
+            "There is no place for backups yet.",
+            hint="Bring a bucket: create_backup_location.",
+            field="location_id",
+        )
+    return default
+
+
+def open_work(kind: str, *, organisation_id: str = "", **parameters: str) -> Operation | None:
+    """The open operation of a kind that is about this."""
+    rows = Operation.objects.filter(kind=kind, state__in=OPEN, parameters__contains=parameters)
+    return (rows.filter(organisation_id=organisation_id) if organisation_id else rows).first()
+
+
+# Schedules
+
+
+def list_schedules(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """By name. Raises NotFound."""
+    cluster = _cluster(who, cluster_id)
+    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
+    against = _against_scheduling(who, cluster)
+    return {
+        "items": [_schedule(row, against) for row in rows.order_by("name")],
+        "allowed_actions": [allowed("create_backup_schedule", against)],
+    }
+
+
+def get_schedule(who: Identity, cluster_id: str, schedule_id: str) -> dict[str, Any]:
+    """Raises NotFound."""
+    cluster = _cluster(who, cluster_id)
+    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
+    row = rows.filter(id=schedule_id).first()
+    if row is None:
+        raise schedule_not_found()
+    return _schedule(row, _against_scheduling(who, cluster))
+
+
+def schedule_not_found() -> NotFound:
+    return NotFound("backup_schedule_not_found", "There is no such schedule.", hint="List those of the cluster.")
+
+
+def _against_scheduling(who: Identity, cluster: Cluster) -> str | None:
+    return reason_against_scheduling(ClusterState(cluster.state), may=_may(who), can=makes_backups(cluster.engine))
+
+
+def _schedule(row: BackupSchedule, against: str | None) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "cron": row.cron or None,
+        "interval_minutes": row.interval_minutes,
+        "time_zone": row.time_zone,
+        "selection": _shown(row.selection),
+        "location_id": row.location_id,
+        "location_name": row.location.name,
+        "keep_days": row.keep_days,
+        "keep_count": row.keep_count,
+        "keep_after_deletion_days": row.keep_after_deletion_days,
+        "rate_mib_per_second": row.rate_mib_per_second,
+        "enabled": row.enabled,
+        "due_at": row.due_at,
+        "next": _next(row),
+        "created_by": row.created_by,
+        "created_at": row.created_at,
+        "allowed_actions": [
+            allowed("replace_backup_schedule", against),
+            allowed("delete_backup_schedule", against),
+        ],
+    }
+
+
+def _next(row: BackupSchedule) -> list[datetime]:
+    found: list[datetime] = [] if row.due_at is None else [row.due_at]
+    while found and len(found) < _NEXT_SHOWN:
+        found.append(
+            timing.next_due(
+                cron=row.cron, interval_minutes=row.interval_minutes, time_zone=row.time_zone, after=found[-1]
+            )
+        )
+    return found
+
+
+# Backups
+
+
+def cluster_backups(who: Identity, cluster_id: str) -> dict[str, Any]:
+    """What can be done. Notes that somebody looks, so that the list of tables is kept fresh. Raises NotFound."""
+    cluster = _cluster(who, cluster_id)
+    reading = note_interest(cluster)
+    complete = Backup.objects.filter(cluster=cluster, state=BackupState.COMPLETE).aggregate(
+        count=Count("id"), last=Max("taken_at")
+    )
+    can = makes_backups(cluster.engine)
+    against = reason_against_backing_up(ClusterState(cluster.state), may=_may(who), can=can)
+    return {
+        "tables": [{"keyspace": one["keyspace"], "table": one["table"]} for one in reading.tables],
+        "tables_read_at": reading.read_at,
+        "complete": complete["count"],
+        "last_complete_at": complete["last"],
+        "allowed_actions": [
+            allowed("create_backup", against),
+            allowed("create_backup_schedule", _against_scheduling(who, cluster)),
+        ],
+    }
+
+
+def note_interest(cluster: Cluster) -> TableReading:
+    row, _ = TableReading.objects.get_or_create(cluster=cluster)
+    stale = Q(looked_at=None) | Q(looked_at__lt=Now() - _NOTE_INTEREST_EVERY)
+    TableReading.objects.filter(stale, cluster=cluster).update(looked_at=Now())
+    return row
+
+
+def list_backups(who: Identity, query: PageQuery, *, cluster_id: str | None = None) -> dict[str, Any]:
+    """Newest first: of a cluster, or of the organisation, then without those that are gone. Raises NotFound."""
+    rows = Backup.objects.filter(organisation_id=who.organisation_id)
+    if cluster_id is not None:
+        rows = rows.filter(cluster=_cluster(who, cluster_id))
+    rows = rows.exclude(state=BackupState.DELETED)
+    found = page(rows.values(*_BACKUP_COLUMNS), query, lambda row: row)
+    return found | {"items": _backups(who, found["items"])}
+
+
+def get_backup(who: Identity, backup_id: str, *, details: bool = True) -> dict[str, Any]:
+    """One, also one that is gone. `details`: with nodes and tables. Raises NotFound."""
+    rows = Backup.objects.filter(organisation_id=who.organisation_id, id=backup_id)
+    row = rows.values(*_BACKUP_COLUMNS).first()
+    if row is None:
+        raise backup_not_found()
+    shown = _backups(who, [row])[0]
+    return shown | _details(backup_id) if details else shown
+
+
+def backup_not_found() -> NotFound:
+    return NotFound("backup_not_found", "There is no such backup.", hint="List backups to see their ids.")
+
+
+def _details(backup_id: str) -> dict[str, Any]:
+    row = Backup.objects.get(id=backup_id)
+    sizes = BackupBundle.objects.filter(node__backup=row).values("table_id")
+    by_table = {
+        one["table_id"]: {"bundles": one["bundles"], "bytes": one["bytes"]}
+        for one in sizes.annotate(bundles=Count("id"), bytes=Sum("object__bytes"))
+    }
+    nothing = {"bundles": 0, "bytes": 0}
+    return {
+        "nodes": [
+            {
+                "name": node.name,
+                "datacenter": node.datacenter,
+                "rack": node.rack,
+                "state": node.state,
+                "reason": node.reason or None,
+                "bundles": node.bundles,
+                "bytes": node.bytes,
+                "new_bytes": node.new_bytes,
+                "uploaded_bytes": node.uploaded_bytes,
+            }
+            for node in row.nodes.order_by("name")
+        ],
+        "tables": [
+            {"keyspace": table.keyspace, "table": table.name} | by_table.get(table.id, nothing)
+            for table in row.tables.order_by("keyspace", "name")
+        ],
+    }
+
+
+def _backups(who: Identity, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids = [row["id"] for row in rows]
+    bad = damaged(ids)
+    restoring = set(
+        Restore.objects.filter(backup_id__in=ids, state=RestoreState.RUNNING).values_list("backup_id", flat=True)
+    )
+    verifying = {
+        operation.parameters["backup"]
+        for operation in Operation.objects.filter(
+            organisation_id=who.organisation_id, kind="verify_backup", state__in=OPEN
+        )
+    }
+    return [
+        _backup(who, row, bad.get(row["id"], ""), restoring=row["id"] in restoring, verifying=row["id"] in verifying)
+        for row in rows
+    ]
+
+
+def damaged(backup_ids: Collection[str]) -> dict[str, str]:
+    """By backup, the name of one of its objects that is known to be missing or changed. Only of those that have one."""
+    found = BackupBundle.objects.filter(node__backup_id__in=backup_ids, object__in=_bad_objects(backup_ids))
+    names = found.values_list("node__backup_id", "object__key").distinct()
+    return dict(names)
+
+
+def _bad_objects(backup_ids: Collection[str]) -> QuerySet[BackupObject]:
+    places = Backup.objects.filter(id__in=backup_ids).values("location_id")
+    return BackupObject.objects.filter(~Q(bad=""), location_id__in=places)
+
+
+def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, verifying: bool) -> dict[str, Any]:
+    state, may = BackupState(row["state"]), _may(who)
+    locked = row["locked_until"]
+    is_locked = locked is not None and locked > datetime.now(UTC)
+    deleting = reason_against_deleting(
+        state, may=may, locked_until=f"{locked:%Y-%m-%d %H:%M} UTC" if is_locked else "", restoring=restoring
+    )
+    missing = row["missing"][0] if row["missing"] else ""
+    return {
+        "id": row["id"],
+        "cluster_id": row["cluster_id"],
+        "cluster_name": row["cluster_name"],
+        "cluster_deleted": row["cluster__deleted_at"] is not None,
+        "location_id": row["location_id"],
+        "location_name": row["location__name"],
+        "schedule_id": row["schedule_id"],
+        "schedule_name": row["schedule__name"],
+        "state": state,
+        "reason": row["reason"] or None,
+        "missing": row["missing"],
+        "selection": _shown(row["selection"]),
+        "engine": row["engine"],
+        "engine_version": row["engine_version"],
+        "taken_at": row["taken_at"],
+        "bundles": row["bundles"],
+        "bytes": row["bytes"],
+        "new_bytes": row["new_bytes"],
+        "verified_at": row["verified_at"],
+        "contents_verified_at": row["contents_verified_at"],
+        "damaged": bad or None,
+        "expires_at": row["expires_at"],
+        "locked_until": row["locked_until"],
+        "operation_id": row["operation_id"] or None,
+        "created_by": row["created_by"],
+        "created_at": row["created_at"],
+        "finished_at": row["finished_at"],
+        "allowed_actions": [
+            allowed("delete_backup", deleting),
+            allowed("verify_backup", reason_against_verifying(state, may=may, verifying=verifying)),
+            allowed("restore_backup", reason_against_restoring(state, may=may, missing=missing, damaged=bad)),
+        ],
+    }
+
+
+def reason_against_order(cluster: Cluster, location: BackupLocation, *, may: bool) -> str | None:
+    """Why no backup of the cluster can be made there, as far as the database knows."""
+    can = makes_backups(cluster.engine)
+    if reason := reason_against_backing_up(ClusterState(cluster.state), may=may, can=can):
+        return reason
+    return f"The location {location.name} cannot be written: {location.problem}" if location.problem else None
+
+
+def estimate(who: Identity, cluster_id: str, location: BackupLocation) -> dict[str, Any]:
+    """What a backup would come to. Raises NotFound."""
+    cluster = _cluster(who, cluster_id)
+    nodes = list(cluster.nodes.filter(deleted_at=None))
+    known = [node for node in nodes if node.data_bytes is not None]
+    total = sum(node.data_bytes or 0 for node in known) if known and len(known) == len(nodes) else None
+    before = (
+        Backup.objects.filter(cluster=cluster, state=BackupState.COMPLETE, finished_at__isnull=False)
+        .order_by("-id")
+        .first()
+    )
+    new, seconds = total, None
+    if before is not None and before.bytes and total is not None:
+        new = min(total, round(total * before.new_bytes / before.bytes))
+        assert before.finished_at is not None
+        took = (before.finished_at - before.created_at).total_seconds()
+        seconds = took * max(new, 1) / max(before.new_bytes, 1) if before.new_bytes else took
+    free = [node.disk_free_bytes for node in nodes if node.disk_free_bytes is not None]
+    warnings = [
+        f"{node.name} has little room: while a snapshot is kept, compactions free none."
+        for node in nodes
+        if node.disk_free_bytes is not None
+        and node.disk_total_bytes
+        and node.disk_free_bytes < node.disk_total_bytes // 10
+    ]
+    if before is None:
+        warnings.append("This is the first backup there: everything is new.")
+    problem = reason_against_order(cluster, location, may=_may(who))
+    return {
+        "bytes": total,
+        "new_bytes": new,
+        "seconds": seconds,
+        "free_bytes": min(free, default=None),
+        "warnings": warnings,
+        "problems": [problem] if problem else [],
+    }
+
+
+# Purging
+
+
+def purge_plan(who: Identity, location_id: str) -> dict[str, Any]:
+    """A dry run. Raises NotFound."""
+    row = locations(who).filter(id=location_id).first()
+    if row is None:
+        raise location_not_found()
+    over = expired(row.id, who.organisation_id)
+    deleting = Backup.objects.filter(
+        location=row, organisation_id=who.organisation_id, state=BackupState.DELETING
+    ).values_list("id", flat=True)
+    ids = sorted({*over, *deleting})
+    return {"backups": ids} | objects.would_free(row, who.organisation_id, without=ids)
+
+
+def expired(location_id: str, organisation_id: str) -> list[str]:
+    """Ids of an organisation's backups in a location that are kept no longer, and are not being restored."""
+    rows = list(
+        Backup.objects.filter(
+            location_id=location_id,
+            organisation_id=organisation_id,
+            state__in=[*KEPT, BackupState.FAILED, BackupState.CANCELLED],
+        ).select_related("schedule", "cluster")
+    )
+    restoring = set(
+        Restore.objects.filter(backup__in=rows, state=RestoreState.RUNNING).values_list("backup_id", flat=True)
+    )
+    now = datetime.now(UTC)
+    found: list[str] = []
+    for cluster in {row.cluster_id: row.cluster for row in rows}.values():
+        of_cluster = [_kept(row) for row in rows if row.cluster_id == cluster.id]
+        found += retention.expired(of_cluster, now=now, cluster_deleted_at=cluster.deleted_at)
+    return [one for one in found if one not in restoring]
+
+
+def _kept(row: Backup) -> Kept:
+    schedule = row.schedule
+    policy = None
+    if schedule is not None:
+        policy = Policy(
+            keep_days=schedule.keep_days,
+            keep_count=schedule.keep_count,
+            keep_after_deletion_days=schedule.keep_after_deletion_days,
+        )
+    return Kept(
+        id=row.id,
+        made_at=row.taken_at or row.created_at,
+        complete=row.state == BackupState.COMPLETE,
+        policy=policy,
+        group=row.schedule_id or "",
+        expires_at=row.expires_at,
+        locked_until=row.locked_until,
+    )
+
+
+# For the provisioner
+
+
+def due_schedules(*, at_most: int) -> list[BackupSchedule]:
+    """Of clusters that serve, the longest due first: one query over all clusters."""
+    rows = BackupSchedule.objects.filter(due_at__lte=Now(), enabled=True, deleted_at=None, cluster__state__in=SERVING)
+    return list(rows.select_related("cluster", "location").order_by("due_at")[:at_most])
+
+
+def to_purge(*, every: timedelta, at_most: int) -> list[tuple[str, str]]:
+    """Location and organisation, where backups wait to be deleted or that nobody has looked through for so long."""
+    wanted = Q(state=BackupState.DELETING) | Q(location__swept_at=None) | Q(location__swept_at__lt=Now() - every)
+    rows = Backup.objects.filter(wanted).exclude(state__in=[BackupState.DELETED, BackupState.RUNNING])
+    return list(rows.values_list("location_id", "organisation_id").distinct()[:at_most])
+
+
+def to_verify(*, every: timedelta, at_most: int) -> list[Backup]:
+    """Complete backups that were not verified for so long, the longest first."""
+    rows = Backup.objects.filter(
+        Q(verified_at=None, finished_at__lt=Now() - every) | Q(verified_at__lt=Now() - every),
+        state=BackupState.COMPLETE,
+    )
+    return list(rows.order_by(F("verified_at").asc(nulls_first=True))[:at_most])
+
+
+def readings_to_make(*, older_than: timedelta, at_most: int) -> list[Cluster]:
+    """Clusters whose tables somebody wants to see, and that were read long ago."""
+    rows = TableReading.objects.filter(
+        Q(read_at=None) | Q(read_at__lt=Now() - older_than),
+        looked_at__gte=Now() - INTEREST,
+        cluster__deleted_at=None,
+        cluster__state__in=SERVING,
+    )
+    return [row.cluster for row in rows.select_related("cluster").order_by("read_at")[:at_most]]
+
+
+def _cluster(who: Identity, cluster_id: str) -> Cluster:
+    found = clusters(who).filter(id=cluster_id).first()
+    if found is None:
+        raise cluster_not_found()
+    return found
+
+
+def _may(who: Identity) -> bool:
+    return Permission.CLUSTERS_WRITE in who.permissions
+
+
+def _shown(selection: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{"keyspace": one["keyspace"], "table": one["table"] or None} for one in selection]
