@@ -166,6 +166,7 @@ func judge(rounds []float64, agreed bool) MeasuredFigure {
 	if figure.Median > 0 {
 		figure.Spread = (slices.Max(rounds) - slices.Min(rounds)) / figure.Median
 		switch {
+		case len(rounds) == 1 && !agreed: // nothing to compare it with
 		case figure.Spread <= stableSpread:
 			figure.Verdict = Stable
 		case figure.Spread <= usableSpread:

@@ -127,6 +127,9 @@ func TestTheSpreadOfTheRoundsIsTheVerdict(t *testing.T) {
 			t.Errorf("%v: %+v", c.rounds, figure)
 		}
 	}
+	if figure := judge([]float64{100}, false); figure.Verdict != Noisy {
+		t.Errorf("one round whose windows did not agree: %+v", figure)
+	}
 	d := &disk{windows: steady()}
 	d.windows[ReadBandwidth] = []float64{4e9, 4e9, 4e9, 3e9, 3e9, 3e9, 4e9}
 	if outcome, err := Measure(t.Context(), t.TempDir(), DefaultPlan(), d.fio, silent); err != nil || outcome.Verdict != Noisy || outcome.ReadBandwidth.Median != 4e9 {
