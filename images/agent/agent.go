@@ -304,6 +304,12 @@ type Engine interface {
 	Machine(ctx context.Context) MachineStatus
 	// Ring is nil while it cannot be known.
 	Ring(ctx context.Context) *RingStatus
+	// The next four ask the engine, for two seconds at most.
+	// Error codes: engine-not-running, management-unreachable, control-unknown; of KeyspaceRing also unknown-keyspace.
+	Repairs(ctx context.Context) (RepairActivity, error)
+	Load(ctx context.Context) (Load, error)
+	KeyspaceRing(ctx context.Context, keyspace string) (KeyspaceRing, error)
+	Tables(ctx context.Context) (Schema, error)
 	// Run re-attaches to the engine's process, or starts it if it should run, and watches over it until ctx ends. The
 	// engine is left running.
 	Run(ctx context.Context) error

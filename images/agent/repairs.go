@@ -1,6 +1,13 @@
 package agent
 
-import "time"
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
 
 // What repairs are asked with and tell, the same for every engine: docs/agent-api.md, "Repairs".
 
@@ -198,4 +205,94 @@ type TableFacts struct {
 	ViewOf string   `json:"view_of"`
 	Views  []string `json:"views"`
 	CDC    bool     `json:"cdc"`
+}
+
+// Check refuses what no engine can do. Error code: invalid-parameters.
+func (p RepairParameters) Check() error {
+	refuse := func(format string, arguments ...any) error { return Errorf("invalid-parameters", format, arguments...) }
+	for _, name := range append([]string{p.Keyspace}, p.Tables...) {
+		if !schemaName.MatchString(name) {
+			return refuse("%q is not the name of a keyspace or table", name)
+		}
+	}
+	switch {
+	case len(p.Tables) == 0:
+		return refuse("tables is empty")
+	case p.JobThreads < 0 || p.JobThreads > 4:
+		return refuse("job_threads must be 1 to 4")
+	case !slices.Contains([]string{"", "parallel", "sequential", "dc_parallel"}, p.Parallelism):
+		return refuse("parallelism must be parallel, sequential or dc_parallel")
+	}
+	switch p.Mode {
+	case RepairFull:
+	case RepairIncremental:
+		if len(p.Hosts) > 0 {
+			return refuse("an incremental repair takes all replicas: leave out hosts")
+		}
+	case RepairPull:
+		if len(p.Hosts) != 2 || len(p.Ranges) == 0 {
+			return refuse("a pull needs ranges and exactly two hosts, one of them this node")
+		}
+	default:
+		return refuse("mode must be full, incremental or pull")
+	}
+	for _, one := range p.Ranges {
+		if _, _, err := one.Tokens(); err != nil {
+			return refuse("%v", err)
+		}
+	}
+	for _, host := range p.Hosts {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return refuse("%q in hosts is no address", host)
+		}
+	}
+	return nil
+}
+
+// schemaName is what names of keyspaces and tables are made of; engines allow at most 222 characters.
+var schemaName = regexp.MustCompile(`^\w{1,222}$`)
+
+// Tokens are start and end as numbers.
+func (r TokenRange) Tokens() (start, end int64, err error) {
+	if start, err = strconv.ParseInt(r.Start, 10, 64); err == nil {
+		end, err = strconv.ParseInt(r.End, 10, 64)
+	}
+	if err != nil || start == end {
+		return 0, 0, fmt.Errorf("(%s, %s] is no range of tokens", r.Start, r.End)
+	}
+	return start, end, nil
+}
+
+// Inside tells whether all of the range is in another one.
+func (r TokenRange) Inside(outer TokenRange) bool {
+	start, end, err := r.Tokens()
+	low, lowErr := strconv.ParseInt(outer.Start, 10, 64)
+	high, highErr := strconv.ParseInt(outer.End, 10, 64)
+	if err != nil || lowErr != nil || highErr != nil {
+		return false
+	}
+	// Seen from the outer range's start, the ring is a line. The whole ring is a range with one token as start and end.
+	from, to, width := uint64(start-low), uint64(end-low), uint64(high-low)
+	return from < to && to <= width || width == 0 && (from < to || to == 0)
+}
+
+// WithReplicas turns addresses into indices of nodes; read takes a range apart.
+func WithReplicas[R any](nodes []RingNode, ranges []R, read func(R) (TokenRange, []string)) ([]ReplicaRange, error) {
+	index := make(map[string]int, len(nodes))
+	for number, node := range nodes {
+		index[node.Address] = number
+	}
+	told := make([]ReplicaRange, len(ranges))
+	for number, one := range ranges {
+		tokens, addresses := read(one)
+		told[number] = ReplicaRange{TokenRange: tokens, Replicas: make([]int, len(addresses))}
+		for place, address := range addresses {
+			node, known := index[address]
+			if !known {
+				return nil, Errorf("ring-changing", "The ring is changing: %s holds a range and is no member yet. Ask again.", address)
+			}
+			told[number].Replicas[place] = node
+		}
+	}
+	return told, nil
 }

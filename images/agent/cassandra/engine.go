@@ -184,6 +184,9 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.ReadCanary:      worker(e.readCanary),
 		agent.Inspect:         worker(e.inspect),
 
+		agent.Repair:        worker(e.repair),
+		agent.SetThroughput: worker(e.setThroughput),
+
 		agent.Roles:         worker(e.roles),
 		agent.ChangeRole:    worker(e.changeRole),
 		agent.Grant:         worker(e.grant),

@@ -120,40 +120,13 @@ func (e *Engine) describeData(ctx context.Context, _ Nothing, _ agent.Report) (a
 }
 
 func (e *Engine) tables(ctx context.Context) ([]agent.TableData, error) {
-	conn, err := e.control.again(ctx)
+	found, err := e.schema(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The schema is every account's to read; the tables are not.
-	rows, err := conn.Query(ctx, cql.One, "SELECT keyspace_name, table_name FROM system_schema.tables")
-	if err != nil {
-		return nil, err
-	}
-	tables := []agent.TableData{}
-	var calls []jolokia.Call
-	for _, row := range rows {
-		keyspace, table := row.Text("keyspace_name"), row.Text("table_name")
-		if slices.Contains(localKeyspaces, keyspace) {
-			continue
-		}
-		bean := func(name string) string { return metric("Table", name, "keyspace="+keyspace, "scope="+table) }
-		tables = append(tables, agent.TableData{Keyspace: keyspace, Table: table})
-		calls = append(calls, jolokia.Read(bean("LiveDiskSpaceUsed"), "Count"), jolokia.Read(bean("AllMemtablesLiveDataSize"), "Value"),
-			jolokia.Read(bean("EstimatedPartitionCount"), "Value"))
-	}
-	answers, err := e.management.Batch(ctx, calls)
-	if err != nil {
-		return nil, err
-	}
-	for index := range tables {
-		var onDisk, inMemory, partitions float64
-		for offset, into := range []*float64{&onDisk, &inMemory, &partitions} {
-			// A table that was just dropped has none.
-			if err := answers[3*index+offset].Into(into); err != nil && !jolokia.Missing(err) {
-				return nil, err
-			}
-		}
-		tables[index].Bytes, tables[index].Partitions = int64(onDisk+inMemory), int64(partitions)
+	tables := make([]agent.TableData, len(found.Tables))
+	for index, table := range found.Tables {
+		tables[index] = agent.TableData{Keyspace: table.Keyspace, Table: table.Table, Bytes: table.Bytes, Partitions: table.Partitions}
 	}
 	return tables, nil
 }

@@ -32,6 +32,7 @@ const (
 	compactionManager = "org.apache.cassandra.db:type=CompactionManager"
 	streamManager     = "org.apache.cassandra.net:type=StreamManager"
 	gossiper          = "org.apache.cassandra.net:type=Gossiper"
+	jvmRuntime        = "java.lang:type=Runtime"
 )
 
 // Operations that exist in several forms have to be named with the types of what they take, here and in the policy.
@@ -40,6 +41,10 @@ const (
 	upgradeOperation  = "upgradeSSTables(java.lang.String,boolean,int,[Ljava.lang.String;)"
 	rebuildOperation  = "rebuild(java.lang.String,java.lang.String,java.lang.String,java.lang.String,boolean)"
 	replicasOperation = "getNaturalEndpointsWithPort(java.lang.String,java.lang.String,java.lang.String)"
+	repairOperation   = "repairAsync(java.lang.String,java.util.Map)"
+	repairedOperation = "getParentRepairStatus(int)"
+	endRepairs        = "forceTerminateAllRepairSessions()"
+	rangesOperation   = "getRangeToEndpointWithPortMap(java.lang.String)"
 )
 
 // metric is the name of a metric's bean, for example metric("Streaming", "TotalIncomingBytes").
@@ -71,7 +76,7 @@ func readable(names ...string) []attribute {
 
 // allowed are all of them.
 func allowed() []managed {
-	limits := managed{Name: storageService}
+	limits := managed{Name: storageService, Attributes: readable(compactionRate)}
 	for _, limit := range streamLimits {
 		limits.Attributes = append(limits.Attributes, attribute{Name: limit.attribute})
 	}
@@ -83,8 +88,11 @@ func allowed() []managed {
 				"LeavingNodes", "MovingNodes", "TokenToEndpointMap", "HostIdToEndpoint", "RemovalStatus",
 				"NonLocalStrategyKeyspaces", "NativeTransportRunning", "Decommissioning"),
 			Operations: []string{"joinRing", "startNativeTransport", "drain", "decommission", "removeNode",
-				cleanupOperation, upgradeOperation, rebuildOperation, replicasOperation},
+				cleanupOperation, upgradeOperation, rebuildOperation, replicasOperation,
+				repairOperation, repairedOperation, endRepairs, rangesOperation},
 		},
+		{Name: jvmRuntime, Attributes: readable("StartTime")},
+		{Name: messagingService, Attributes: readable("DroppedMessages")},
 		{Name: storageProxy, Attributes: readable("SchemaVersions")},
 		{Name: compactionManager, Attributes: readable("Compactions")},
 		{Name: streamManager, Attributes: readable("CurrentStreams")},

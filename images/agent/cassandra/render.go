@@ -129,8 +129,11 @@ func settings(config Config, place folders, tls tlsFiles, start boot) map[string
 		"hints_directory":        filepath.Join(place.root, "hints"),
 		"saved_caches_directory": filepath.Join(place.root, "saved_caches"),
 		"cdc_raw_directory":      filepath.Join(place.root, "cdc_raw"),
-		"commitlog_sync":         "periodic",
-		"commitlog_sync_period":  "10000ms",
+		// What is remembered of repairs and streams that have ended: every look at those that run goes through all of it.
+		"repair_state_size":     1000,
+		"streaming_state_size":  "4MiB",
+		"commitlog_sync":        "periodic",
+		"commitlog_sync_period": "10000ms",
 		"server_encryption_options": merged(pemFiles(tls), map[string]any{
 			"internode_encryption": "all",
 			"require_client_auth":  true,

@@ -3,6 +3,7 @@ package cassandra
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"ringmaster/agent"
@@ -140,31 +141,98 @@ var streamLimits = []struct{ attribute, setting string }{
 // stockStreamLimit is the engine's own, MiB/s, for all four.
 const stockStreamLimit = 24
 
+// The engine's attributes that tell what limits it, MiB/s.
+const (
+	streamRate     = "StreamThroughputMebibytesPerSecAsDouble"
+	compactionRate = "CompactionThroughtputMibPerSecAsDouble"
+)
+
+// stockCompactionLimit is the engine's own, MiB/s.
+const stockCompactionLimit = 64
+
 // limitStreams sets how much a second this node sends at most, until the engine is started anew.
 func (e *Engine) limitStreams(ctx context.Context, parameters StreamLimitParameters, _ agent.Report) (Nothing, error) {
 	if err := e.running(); err != nil {
 		return Nothing{}, err
 	}
+	within, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return Nothing{}, e.setStreamLimits(within, parameters.MiBPerSecond)
+}
+
+func (e *Engine) setStreamLimits(ctx context.Context, wanted *int) error {
+	for _, limit := range streamLimits {
+		value, err := e.rate(wanted, limit.setting, stockStreamLimit)
+		if err != nil {
+			return err
+		}
+		if err := e.management.Do(ctx, jolokia.Write(storageService, limit.attribute, value), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rate is what is wanted; when nothing is, what the configuration says, or else the engine's own.
+func (e *Engine) rate(wanted *int, setting string, stock int) (int, error) {
+	if wanted != nil {
+		return *wanted, nil
+	}
 	config, err := e.configured()
 	if err != nil {
-		return Nothing{}, err
+		return 0, err
+	}
+	if set, given := config.Settings[setting]; given {
+		return mebibytes(fmt.Sprint(set))
+	}
+	return stock, nil
+}
+
+// throughputParameters are those of the job set-throughput.
+type throughputParameters struct{ agent.ThroughputParameters }
+
+func (p throughputParameters) check() error {
+	for _, value := range []*int{p.StreamMiBS, p.CompactionMiBS} {
+		if value != nil && (*value < 0 || *value > 100_000) {
+			return agent.Errorf("invalid-parameters", "stream_mib_s and compaction_mib_s must be between 0 and 100000, or null")
+		}
+	}
+	return nil
+}
+
+// setThroughput limits streams and compactions until the engine is started anew, and tells what was before.
+func (e *Engine) setThroughput(ctx context.Context, parameters throughputParameters, _ agent.Report) (agent.Throughput, error) {
+	if err := e.running(); err != nil {
+		return agent.Throughput{}, err
 	}
 	within, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for _, limit := range streamLimits {
-		value := stockStreamLimit
-		if parameters.MiBPerSecond != nil {
-			value = *parameters.MiBPerSecond
-		} else if set, given := config.Settings[limit.setting]; given {
-			if value, err = mebibytes(fmt.Sprint(set)); err != nil {
-				return Nothing{}, err
-			}
-		}
-		if err := e.management.Do(within, jolokia.Write(storageService, limit.attribute, value), nil); err != nil {
-			return Nothing{}, err
-		}
+	compactions, err := e.rate(parameters.CompactionMiBS, "compaction_throughput", stockCompactionLimit)
+	if err != nil {
+		return agent.Throughput{}, err
 	}
-	return Nothing{}, nil
+	var before agent.Throughput
+	err = e.untilAnswered(within, func() error {
+		answers, err := e.management.Batch(within, []jolokia.Call{jolokia.Read(storageService, streamRate), jolokia.Read(storageService, compactionRate)})
+		if err != nil {
+			return err
+		}
+		for index, into := range []*int{&before.StreamMiBS, &before.CompactionMiBS} {
+			var rate float64
+			if err := answers[index].Into(&rate); err != nil {
+				return err
+			}
+			*into = int(math.Ceil(rate))
+		}
+		return nil
+	})
+	if err != nil {
+		return agent.Throughput{}, err
+	}
+	if err := e.setStreamLimits(within, parameters.StreamMiBS); err != nil {
+		return agent.Throughput{}, err
+	}
+	return before, e.management.Do(within, jolokia.Write(storageService, "CompactionThroughputMbPerSec", compactions), nil)
 }
 
 // mebibytes reads a rate as the engine's settings have it, for example 24MiB/s, and rounds it up to whole MiB/s.

@@ -65,6 +65,10 @@ func (a *API) Handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /v1/status", a.answer(a.status))
 	routes.HandleFunc("GET /v1/tuning", a.answer(a.tuning))
+	routes.HandleFunc("GET /v1/repairs", a.answer(a.repairs))
+	routes.HandleFunc("GET /v1/load", a.answer(a.load))
+	routes.HandleFunc("GET /v1/ring", a.answer(a.keyspaceRing))
+	routes.HandleFunc("GET /v1/tables", a.answer(a.tables))
 	routes.HandleFunc("PUT /v1/config", a.answer(a.putConfig))
 	routes.HandleFunc("GET /v1/jobs", a.answer(a.listJobs))
 	routes.HandleFunc("PUT /v1/jobs/{name}", a.answer(a.putJob))
@@ -121,13 +125,15 @@ func (a *API) answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 
 func statusOf(code string) int {
 	switch code {
-	case "job-not-found":
+	case "job-not-found", "unknown-keyspace":
 		return http.StatusNotFound
+	case "engine-not-running", "management-unreachable", "control-unknown", "ring-changing":
+		return http.StatusServiceUnavailable
 	case "job-differs", "identity-fixed", "no-renewal":
 		return http.StatusConflict
 	case "body-too-large":
 		return http.StatusRequestEntityTooLarge
-	case "invalid-body", "invalid-name", "unknown-kind", "invalid-wait", "invalid-config", "setting-not-allowed", "certificate-refused":
+	case "invalid-body", "invalid-name", "unknown-kind", "invalid-wait", "invalid-config", "setting-not-allowed", "certificate-refused", "not-supported":
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
@@ -155,6 +161,16 @@ func (a *API) status(request *http.Request) (any, error) {
 }
 
 func (a *API) tuning(request *http.Request) (any, error) { return a.Machine.Tuning(request.Context()) }
+
+func (a *API) repairs(request *http.Request) (any, error) { return a.Engine.Repairs(request.Context()) }
+
+func (a *API) load(request *http.Request) (any, error) { return a.Engine.Load(request.Context()) }
+
+func (a *API) keyspaceRing(request *http.Request) (any, error) {
+	return a.Engine.KeyspaceRing(request.Context(), request.URL.Query().Get("keyspace"))
+}
+
+func (a *API) tables(request *http.Request) (any, error) { return a.Engine.Tables(request.Context()) }
 
 func (a *API) putConfig(request *http.Request) (any, error) {
 	document, err := readAll(request)

@@ -40,7 +40,19 @@ func (idle) Status(context.Context) agent.EngineStatus {
 	return agent.EngineStatus{Name: "cassandra", State: agent.EngineAbsent}
 }
 func (idle) Ring(context.Context) *agent.RingStatus { return nil }
-func (idle) Run(context.Context) error              { return nil }
+func (idle) Repairs(context.Context) (agent.RepairActivity, error) {
+	return agent.RepairActivity{Repairs: []agent.RunningRepair{}}, nil
+}
+func (idle) Load(context.Context) (agent.Load, error) {
+	return agent.Load{}, agent.Errorf("engine-not-running", "it does not run")
+}
+func (idle) KeyspaceRing(_ context.Context, keyspace string) (agent.KeyspaceRing, error) {
+	return agent.KeyspaceRing{Keyspace: keyspace, Nodes: []agent.RingNode{}, Ranges: []agent.ReplicaRange{}}, nil
+}
+func (idle) Tables(context.Context) (agent.Schema, error) {
+	return agent.Schema{Keyspaces: []agent.KeyspaceFacts{}, Tables: []agent.TableFacts{}}, nil
+}
+func (idle) Run(context.Context) error { return nil }
 
 type served struct {
 	t     *testing.T
@@ -139,6 +151,7 @@ func TestEveryRefusalHasTheOneForm(t *testing.T) {
 	}{
 		{"GET", "/", "", 404, "not-found"},
 		{"GET", "/v1/jobs/none", "", 404, "job-not-found"},
+		{"GET", "/v1/load", "", 503, "engine-not-running"},
 		{"PATCH", "/v1/status", "", 405, "method-not-allowed"},
 		{"PUT", "/v1/jobs/a", `{"kind":"format-disks"}`, 400, "unknown-kind"},
 		{"PUT", "/v1/jobs/a", `{"kind":"start","surprise":1}`, 400, "invalid-body"},
@@ -222,6 +235,17 @@ type tuned struct{}
 
 func (tuned) Tuning(context.Context) (agent.TuningReport, error) {
 	return agent.TuningReport{Environment: agent.SharedMachine, Checks: []agent.TuningCheck{{Name: "swap", Status: agent.Pass}}}, nil
+}
+
+func TestWhatRepairsGoByIsServed(t *testing.T) {
+	s := serve(t)
+	for path, wanted := range map[string]string{
+		"/v1/repairs": `"repairs":[]`, "/v1/ring?keyspace=shop%20one": `"keyspace":"shop one"`, "/v1/tables": `"tables":[]`,
+	} {
+		if status, said := s.ask("GET", path, ""); status != 200 || !strings.Contains(said, wanted) {
+			t.Errorf("%s: %d %s", path, status, said)
+		}
+	}
 }
 
 func TestTheTuningReportIsServed(t *testing.T) {

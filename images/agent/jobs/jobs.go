@@ -35,7 +35,7 @@ type file struct {
 
 type entry struct {
 	file
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	// ended is closed when the job has ended, or when the agent ends.
 	ended chan struct{}
 }
@@ -155,7 +155,7 @@ func (s *Store) Delete(name string) error {
 	s.mu.Lock()
 	found, exists := s.entries[name]
 	if exists && found.cancel != nil {
-		found.cancel()
+		found.cancel(agent.ErrJobDeleted)
 	}
 	s.mu.Unlock()
 	if !exists {
@@ -175,12 +175,12 @@ func (s *Store) Close() { s.working.Wait() }
 
 // begin runs the job in the background. The caller holds mu, or nobody else knows the entry yet.
 func (s *Store) begin(started *entry) {
-	ctx, cancel := context.WithCancel(s.lifetime)
+	ctx, cancel := context.WithCancelCause(agent.WithJobName(s.lifetime, started.Job.Name))
 	started.cancel = cancel
 	kind, parameters := started.Job.Kind, started.Parameters
 	s.working.Go(func() {
 		defer close(started.ended)
-		defer cancel()
+		defer cancel(nil)
 		began := time.Now()
 		result, err := s.run(ctx, kind, parameters, func(progress float64, message string) { s.report(started, progress, message) })
 		if s.lifetime.Err() != nil && err != nil {

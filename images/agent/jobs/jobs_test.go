@@ -146,6 +146,9 @@ func TestDeletingInterruptsAndForgets(t *testing.T) {
 	folder := t.TempDir()
 	store := open(t, t.Context(), folder, func(ctx context.Context, _ agent.JobKind, _ json.RawMessage, _ agent.Report) (any, error) {
 		<-ctx.Done()
+		if agent.JobName(ctx) != "a" || !agent.JobDeleted(ctx) {
+			t.Errorf("%s: %v", agent.JobName(ctx), context.Cause(ctx))
+		}
 		return nil, ctx.Err()
 	})
 	put(t, store, "a", agent.Prove)
