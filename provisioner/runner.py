@@ -27,7 +27,7 @@ from backend.operations.states import OperationState, StepState
 from provisioner import lease
 from provisioner.lease import LeaseLost, Trouble
 from provisioner.operations import registry
-from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepContext, StepFunction, Wait
+from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, Standing, StepContext, StepFunction, Wait
 from provisioner.providers.base import ProviderError
 
 log = structlog.get_logger(__name__)
@@ -130,6 +130,8 @@ class _Claim:
     wakes: dict[str, float] = field(default_factory=dict)
     # When a step said that it would probably be done, by the same clock.
     etas: dict[str, float] = field(default_factory=dict)
+    # Steps that stand still because of a pause.
+    standing: set[str] = field(default_factory=set)
     executor: ThreadPoolExecutor | None = None
     cancel_seen: bool = False
     pause_seen: bool = False
@@ -217,10 +219,15 @@ class _Claim:
             waiting = [s for s in group if not self.is_finished(s) and s not in flying.values()]
             if not waiting and not flying:
                 return None
+            if not self.pause_seen:
+                self.standing.clear()
+            if not flying and not undoing and self.standing.issuperset(s.id for s in waiting):
+                return self.park()
             now = time.monotonic()
             turning = self.cancel_seen and not undoing
             stopping = turning or self.blocked is not None or now - self.began >= self.limits.budget
-            ready = [] if stopping else [s for s in waiting if self.wakes.get(s.id, 0) <= now]
+            awake = [s for s in waiting if self.wakes.get(s.id, 0) <= now and s.id not in self.standing]
+            ready = [] if stopping else awake
             if len(ready) == 1 and not flying and len(waiting) == 1:
                 self.take_in(ready[0], _call_here(self.function(ready[0]), self.context(ready[0])))
                 continue
@@ -242,7 +249,8 @@ class _Claim:
                 time.sleep(nap)
 
     def context(self, step: OperationStep) -> StepContext:
-        return StepContext(operation=self.operation, step=step, plan=self.steps)
+        wanted = self.pause_seen and not self.undoing
+        return StepContext(operation=self.operation, step=step, plan=self.steps, pause_wanted=wanted)
 
     def pool(self) -> ThreadPoolExecutor:
         if self.executor is None:
@@ -255,10 +263,14 @@ class _Claim:
         match error:
             case None:
                 outcome = call.result()
-                if isinstance(outcome, Done):
-                    self.record_done(step, outcome)
-                else:
-                    self.record_wait(step, outcome)
+                match outcome:
+                    case Done():
+                        self.record_done(step, outcome)
+                    case Wait():
+                        self.record_wait(step, outcome)
+                    case Standing():
+                        self.standing.add(step.id)
+                        self.record_wait(step, Wait(0, outcome.message))
             case Blocked():
                 self.blocked = error
                 self.record_failure(step, Trouble(error.code, error.sentence, error.hint), again_in=0.0)

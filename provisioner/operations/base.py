@@ -34,6 +34,15 @@ class Wait:
     eta_seconds: float | None = None
 
 
+@dataclass(frozen=True)
+class Standing:
+    """In answer to `StepContext.pause_wanted`: nothing that this step began runs any more, so the operation may stand
+    still here for hours. When it goes on, the step is called again.
+    """
+
+    message: str
+
+
 class Blocked(Exception):
     """A person must decide: retry or cancel. The words are shown as they are."""
 
@@ -44,7 +53,7 @@ class Blocked(Exception):
         self.hint = hint
 
 
-Outcome = Done | Wait
+Outcome = Done | Wait | Standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +63,8 @@ class StepContext:
     operation: Operation
     step: OperationStep
     plan: Sequence[OperationStep] = ()
+    pause_wanted: bool = False
+    """Somebody wants it to stand still. A long step may begin nothing more, and answer `Standing` when all has ended."""
 
     def output(self, name: str, target: str = "") -> Mapping[str, Any]:
         """What an earlier step of this operation stored with `Done.output`; empty when it is not done."""

@@ -1,7 +1,7 @@
 """The runner pauses between groups, rings for those whose turn it is, and goes on where it was."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 from django.db import connection, transaction
@@ -12,7 +12,7 @@ from backend.operations.actions import PlannedStep
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OperationState, StepState
 from provisioner import runner
-from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.base import Done, OperationCode, Outcome, Standing, StepCode, StepContext, Wait
 from provisioner.runner import Ending
 from provisioner.sweep import settle_turns
 from provisioner.tests.plans import ask, code, done, organisation, start
@@ -85,7 +85,7 @@ def test_no_pause_falls_where_something_is_half_done() -> None:
 
 
 def test_a_group_with_a_step_still_to_do_is_not_left() -> None:
-    looks = iter([Wait(30, "the engine"), Wait(30, "the engine"), Done()])
+    looks: Iterator[Outcome] = iter([Wait(30, "the engine"), Wait(30, "the engine"), Done()])
     operation = pausing(start(["quick", "slow"], ["last"]))
     codes = code({"quick": done, "slow": lambda context: next(looks), "last": done})
     assert runner.run(operation.id, find_code=codes).ending is Ending.HANDED_BACK
@@ -94,6 +94,77 @@ def test_a_group_with_a_step_still_to_do_is_not_left() -> None:
         OperationStep.objects.filter(operation=operation, due_at__isnull=False).update(due_at=Now())
         assert runner.run(operation.id, find_code=codes).ending is ending
     assert states(operation) == [StepState.DONE, StepState.DONE, StepState.PENDING]
+
+
+def test_a_long_step_stands_still_when_it_is_asked_to() -> None:
+    running, seen = ["a segment"], []
+
+    def long(context: StepContext) -> Outcome:
+        seen.append(context.pause_wanted)
+        if not context.pause_wanted:
+            if len(seen) > 1:
+                return Done()
+            ask(context.operation.id, "pause")
+            return Wait(0, "the first segment", 0.1)
+        if running:
+            running.pop()
+            return Wait(0, "the segment that runs to end", 0.2)
+        return Standing("3 of 10 ranges are done")
+
+    operation = pausing(start(["long"], ["last"]))
+    codes = code({"long": long, "last": done})
+    assert runner.run(operation.id, find_code=codes).ending is Ending.PAUSED
+    operation.refresh_from_db()
+    assert seen == [False, True, True]
+    assert (operation.state, operation.due_at, operation.lease_token) == (OperationState.PAUSED, None, None)
+    assert states(operation) == [StepState.RUNNING, StepState.PENDING]
+    assert operation.steps.get(name="long").message == "3 of 10 ranges are done"
+    Operation.objects.filter(id=operation.id).update(**turns.going_on(operation))
+    assert runner.run(operation.id, find_code=codes).ending is Ending.SUCCEEDED
+    assert seen[3:] == [False]
+
+
+def test_steps_beside_each_other_all_stand_before_it_pauses() -> None:
+    looks: Iterator[Outcome] = iter([Wait(0, "still busy"), Standing("now I stand, too")])
+
+    def slow(context: StepContext) -> Outcome:
+        if not context.pause_wanted:
+            ask(context.operation.id, "pause")
+            return Wait(0, "began")
+        return next(looks)
+
+    def quick(context: StepContext) -> Outcome:
+        if context.pause_wanted:
+            return Standing("at once")
+        return Wait(0, "")
+
+    operation = pausing(start(["quick", "slow"]))
+    codes = code({"quick": quick, "slow": slow})
+    assert runner.run(operation.id, find_code=codes).ending is Ending.PAUSED
+    assert states(operation) == [StepState.RUNNING, StepState.RUNNING]
+    assert next(looks, None) is None
+
+
+def test_a_step_that_stood_is_undone_when_it_is_cancelled_while_it_stands() -> None:
+    undone: list[str] = []
+
+    def undo(context: StepContext) -> Outcome:
+        assert not context.pause_wanted
+        undone.append(context.step.name)
+        return Done()
+
+    def long(context: StepContext) -> Outcome:
+        if context.pause_wanted:
+            return Standing("it stands")
+        ask(context.operation.id, "pause")
+        return Wait(0, "something", 0.1)
+
+    operation = pausing(start(["long"]))
+    codes = code({"long": StepCode(do=long, undo=undo)})
+    assert runner.run(operation.id, find_code=codes).ending is Ending.PAUSED
+    Operation.objects.filter(id=operation.id).update(cancel_requested_at=Now(), **turns.going_on(operation))
+    assert runner.run(operation.id, find_code=codes).ending is Ending.CANCELLED
+    assert undone == ["long"]
 
 
 def test_before_the_first_step_and_after_the_last() -> None:
@@ -214,7 +285,7 @@ def test_the_sweep_finds_those_whose_turn_nobody_saw() -> None:
 
 
 def test_an_estimate_is_kept_and_forgotten_with_the_step() -> None:
-    looks = iter([Wait(30, "streaming", eta_seconds=90), Done()])
+    looks: Iterator[Outcome] = iter([Wait(30, "streaming", eta_seconds=90), Done()])
     operation = start(["stream"], ["end"])
     codes = code({"stream": lambda context: next(looks), "end": lambda context: Wait(30, "something")})
     runner.run(operation.id, find_code=codes)
