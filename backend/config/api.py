@@ -27,6 +27,7 @@ from backend.core.errors import error_response
 from backend.findings.api import router as findings
 from backend.images.api import router as images
 from backend.operations.api import router as operations
+from backend.repairs.api import router as repairs
 from backend.tuning.api import router as tuning
 
 Run = Callable[..., HttpResponseBase]
@@ -101,5 +102,6 @@ api.add_router("", access)
 api.add_router("", changes)
 api.add_router("", findings)
 api.add_router("", tuning)
+api.add_router("", repairs)
 api.add_router("", connections)
 api.add_router("", backups)

@@ -28,6 +28,7 @@ _TAGS = {
     "cloud accounts": "Accounts at AWS and Google Cloud that an organisation brings, for clusters in them",
     "images": "What machines are made from",
     "clusters": "Database clusters, their nodes and how to connect to them",
+    "repairs": "When and how a cluster's replicas are compared, how well tables are protected, and runs",
     "network": "A cluster's network, who reaches it, and its connections with other networks",
     "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "backend.access",
     "backend.findings",
     "backend.tuning",
+    "backend.repairs",
     "backend.connections",
     "backend.backups",
     "backend.config",

@@ -92,6 +92,10 @@ def new_restore_id() -> str:
     return new_id("rst")
 
 
+def new_repair_id() -> str:
+    return new_id("rep")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

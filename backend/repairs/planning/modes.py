@@ -1,6 +1,7 @@
 """How a table is repaired, and until when it must be."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 DAY = 86_400.0
@@ -40,6 +41,8 @@ class TableFacts:
     is_view: bool = False
     incremental: bool = True
     """Whether its engine can repair incrementally at all."""
+    replication: Mapping[str, int] = field(default_factory=dict)
+    """Replicas by data centre."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,84 @@
+"""The words of repairs, and what may be done with them."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from backend.clusters.states import SERVING, ClusterState
+from backend.operations.states import title
+
+# Hours between two runs of a schedule that nobody changed.
+USUAL_HOURS = 24
+AMBER, RED = 0.5, 0.8
+
+
+class RunState(StrEnum):
+    """`partial`: it ended, and some ranges could not be repaired; they are named."""
+
+    RUNNING = "running"
+    DONE = "done"
+    PARTIAL = "partial"
+    STOPPED = "stopped"
+
+
+class RunReason(StrEnum):
+    SCHEDULE = "schedule"
+    ORDER = "order"
+    CATCH_UP = "catch-up"
+
+
+class SegmentState(StrEnum):
+    """`waiting`: it failed and is tried again. `replaced`: others stand in its place, or its tables are gone."""
+
+    RUNNING = "running"
+    DONE = "done"
+    WAITING = "waiting"
+    REPLACED = "replaced"
+    GIVEN_UP = "given-up"
+
+
+class Priority(StrEnum):
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
+
+
+class Protection(StrEnum):
+    """How much of the time in which deleted data stays deleted is used up: under half, half, four fifths, all."""
+
+    GOOD = "good"
+    AMBER = "amber"
+    RED = "red"
+    OVER = "over"
+    UNKNOWN = "unknown"
+    """Not all of it was repaired yet, so nothing can be promised."""
+    NOT_NEEDED = "not-needed"
+
+
+def protection(repaired_at: datetime | None, *, seconds: float, now: datetime, needed: bool) -> Protection:
+    """`repaired_at`: the oldest of its ranges' last repairs; None: not all have one. `seconds`: gc_grace."""
+    if not needed:
+        return Protection.NOT_NEEDED
+    if repaired_at is None:
+        return Protection.UNKNOWN
+    used = (now - repaired_at).total_seconds() / max(seconds, 1.0)
+    if used >= 1:
+        return Protection.OVER
+    if used >= RED:
+        return Protection.RED
+    return Protection.AMBER if used >= AMBER else Protection.GOOD
+
+
+def reason_against_repairing(state: ClusterState, *, may: bool, nodes: int, busy_kind: str | None) -> str | None:
+    """Why no run may be started now. `busy_kind`: of the repair that is open; others are waited for."""
+    if not may:
+        return "Your role or token may not change clusters."
+    if state not in SERVING:
+        return f"The cluster is {state}; only one that serves can be repaired."
+    if nodes < 2:
+        return "It has one node, so there is nothing to compare."
+    if busy_kind is not None:
+        return f"{title(busy_kind)} is running already."
+    return None
