@@ -64,7 +64,7 @@ class StepContext:
     step: OperationStep
     plan: Sequence[OperationStep] = ()
     pause_wanted: bool = False
-    """Somebody wants it to stand still. A long step may begin nothing more, and answer `Standing` when all has ended."""
+    """Somebody wants it to stand still. A long step begins nothing more, and answers `Standing` at last."""
 
     def output(self, name: str, target: str = "") -> Mapping[str, Any]:
         """What an earlier step of this operation stored with `Done.output`; empty when it is not done."""
