@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterErrors, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetImageData, GetImageErrors, GetImageResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterErrors, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetImageData, GetImageErrors, GetImageResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -898,6 +898,172 @@ export const planChange = <ThrowOnError extends boolean = false>(options: Option
             type: 'apiKey'
         }],
     url: '/api/v1/clusters/{cluster_id}/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Repairs
+ *
+ * When the cluster is repaired, what runs now, and how well its tables are protected.
+ */
+export const getRepairs = <ThrowOnError extends boolean = false>(options: Options<GetRepairsData, ThrowOnError>): RequestResult<GetRepairsResponses, GetRepairsErrors, ThrowOnError> => (options.client ?? client).get<GetRepairsResponses, GetRepairsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs',
+    ...options
+});
+
+/**
+ * Plan Repair
+ *
+ * Says what a run would repair, in how many segments, and how long it would take. Changes nothing.
+ */
+export const planRepair = <ThrowOnError extends boolean = false>(options: Options<PlanRepairData, ThrowOnError>): RequestResult<PlanRepairResponses, PlanRepairErrors, ThrowOnError> => (options.client ?? client).post<PlanRepairResponses, PlanRepairErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Repair Runs
+ *
+ * Runs, newest first.
+ */
+export const listRepairRuns = <ThrowOnError extends boolean = false>(options: Options<ListRepairRunsData, ThrowOnError>): RequestResult<ListRepairRunsResponses, ListRepairRunsErrors, ThrowOnError> => (options.client ?? client).get<ListRepairRunsResponses, ListRepairRunsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs',
+    ...options
+});
+
+/**
+ * Run Repair
+ *
+ * Starts a run now. Its operation can be paused, resumed and cancelled: what is repaired by then counts.
+ */
+export const runRepair = <ThrowOnError extends boolean = false>(options: Options<RunRepairData, ThrowOnError>): RequestResult<RunRepairResponses, RunRepairErrors, ThrowOnError> => (options.client ?? client).post<RunRepairResponses, RunRepairErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Repair Run
+ *
+ * One run with its plan.
+ */
+export const getRepairRun = <ThrowOnError extends boolean = false>(options: Options<GetRepairRunData, ThrowOnError>): RequestResult<GetRepairRunResponses, GetRepairRunErrors, ThrowOnError> => (options.client ?? client).get<GetRepairRunResponses, GetRepairRunErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}',
+    ...options
+});
+
+/**
+ * Get Repair Map
+ *
+ * Which parts of the ring a run has repaired, table by table, and what each node does for it now.
+ */
+export const getRepairMap = <ThrowOnError extends boolean = false>(options: Options<GetRepairMapData, ThrowOnError>): RequestResult<GetRepairMapResponses, GetRepairMapErrors, ThrowOnError> => (options.client ?? client).get<GetRepairMapResponses, GetRepairMapErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}/map',
+    ...options
+});
+
+/**
+ * List Repair Segments
+ *
+ * The segments that a run has started so far, newest first. Of old runs only those that were given up are kept.
+ */
+export const listRepairSegments = <ThrowOnError extends boolean = false>(options: Options<ListRepairSegmentsData, ThrowOnError>): RequestResult<ListRepairSegmentsResponses, ListRepairSegmentsErrors, ThrowOnError> => (options.client ?? client).get<ListRepairSegmentsResponses, ListRepairSegmentsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}/segments',
+    ...options
+});
+
+/**
+ * Set Repair Schedule
+ *
+ * Changes when and how hard the cluster is repaired. Holds at once, for a run that is going on, too.
+ */
+export const setRepairSchedule = <ThrowOnError extends boolean = false>(options: Options<SetRepairScheduleData, ThrowOnError>): RequestResult<SetRepairScheduleResponses, SetRepairScheduleErrors, ThrowOnError> => (options.client ?? client).patch<SetRepairScheduleResponses, SetRepairScheduleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/schedule',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Repair Tables
+ *
+ * The cluster's tables with how they are repaired and until when deleted data stays deleted, by name.
+ */
+export const listRepairTables = <ThrowOnError extends boolean = false>(options: Options<ListRepairTablesData, ThrowOnError>): RequestResult<ListRepairTablesResponses, ListRepairTablesErrors, ThrowOnError> => (options.client ?? client).get<ListRepairTablesResponses, ListRepairTablesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/tables',
+    ...options
+});
+
+/**
+ * Set Repair Policy
+ *
+ * Changes how a table is repaired, from the next run on.
+ */
+export const setRepairPolicy = <ThrowOnError extends boolean = false>(options: Options<SetRepairPolicyData, ThrowOnError>): RequestResult<SetRepairPolicyResponses, SetRepairPolicyErrors, ThrowOnError> => (options.client ?? client).patch<SetRepairPolicyResponses, SetRepairPolicyErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/repairs/tables/{keyspace}/{table}',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -3538,10 +3538,8 @@ export type MemberPage = {
 
 /**
  * Mode
- *
- * How a change is made.
  */
-export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_possible';
+export type Mode = 'incremental' | 'full' | 'pull' | 'skip';
 
 /**
  * NetworkConnection
@@ -4574,6 +4572,18 @@ export type PlannedWork = {
 };
 
 /**
+ * Priority
+ */
+export type Priority = 'high' | 'normal' | 'low';
+
+/**
+ * Protection
+ *
+ * How much of the time in which deleted data stays deleted is used up: under half, half, four fifths, all.
+ */
+export type Protection = 'good' | 'amber' | 'red' | 'over' | 'unknown' | 'not-needed';
+
+/**
  * PurgePlan
  *
  * What a purge of a location would take away.
@@ -4623,6 +4633,828 @@ export type RemoveDatacenter = {
      * Datacenter
      */
     datacenter: string;
+};
+
+/**
+ * RepairAsked
+ */
+export type RepairAsked = {
+    /**
+     * Tables
+     *
+     * keyspace.table; none: all
+     */
+    tables: Array<string>;
+    mode: Wish | null;
+    /**
+     * Node Id
+     *
+     * The node that was away, whose ranges are pulled
+     */
+    node_id: string | null;
+    /**
+     * Any Time
+     */
+    any_time: boolean;
+};
+
+/**
+ * RepairBrake
+ */
+export type RepairBrake = {
+    /**
+     * Factor
+     *
+     * On the intensity; 1: off
+     */
+    factor: number;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * RepairForeign
+ */
+export type RepairForeign = {
+    /**
+     * Node Id
+     */
+    node_id: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Tables
+     */
+    tables: Array<string>;
+};
+
+/**
+ * RepairMap
+ */
+export type RepairMap = {
+    /**
+     * Cells
+     */
+    cells: number;
+    /**
+     * Tables
+     */
+    tables: Array<RepairMapTable>;
+    /**
+     * Nodes
+     */
+    nodes: Array<RepairMapNode>;
+};
+
+/**
+ * RepairMapNode
+ */
+export type RepairMapNode = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Zone
+     */
+    zone: string;
+    /**
+     * Segments
+     */
+    segments: Array<RepairMapSegment>;
+};
+
+/**
+ * RepairMapSegment
+ */
+export type RepairMapSegment = {
+    /**
+     * Segment Id
+     */
+    segment_id: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Tables
+     */
+    tables: Array<string>;
+    /**
+     * Coordinator
+     */
+    coordinator: boolean;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Expected Seconds
+     */
+    expected_seconds: number;
+};
+
+/**
+ * RepairMapTable
+ */
+export type RepairMapTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Cells
+     *
+     * Equal parts of the ring, in order: which share of each is in which state; the rest is to come
+     */
+    cells: Array<{
+        [key in SegmentState]?: number;
+    }>;
+};
+
+/**
+ * RepairOrder
+ */
+export type RepairOrder = {
+    /**
+     * Tables
+     *
+     * keyspace.table; none: all
+     */
+    tables?: Array<string>;
+    /**
+     * incremental or full; left out: each table's own. full also does what is skipped otherwise
+     */
+    mode?: Wish | null;
+    /**
+     * Any Time
+     *
+     * Do not wait for a window
+     */
+    any_time?: boolean;
+};
+
+/**
+ * RepairPlan
+ */
+export type RepairPlan = {
+    /**
+     * Looked At
+     */
+    looked_at: string | null;
+    /**
+     * Segments
+     */
+    segments: number;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Seconds
+     *
+     * Of open windows that it would take with the intensity as it is
+     */
+    seconds: number;
+    /**
+     * Ends At
+     *
+     * null: not within a quarter of a year
+     */
+    ends_at: string | null;
+    /**
+     * Opens At
+     *
+     * When the next window begins; null: it can begin now
+     */
+    opens_at: string | null;
+    /**
+     * Tables
+     */
+    tables: Array<RepairPlanTable>;
+    /**
+     * Skipped
+     */
+    skipped: Array<RepairTableWhy>;
+    /**
+     * Late
+     *
+     * Would be repaired after their deadline
+     */
+    late: Array<RepairTableName>;
+    /**
+     * Against
+     *
+     * Why no run can be started now
+     */
+    against: string | null;
+};
+
+/**
+ * RepairPlanTable
+ */
+export type RepairPlanTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    mode: Mode;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Segments
+     */
+    segments: number;
+    /**
+     * Seconds
+     *
+     * Of work, without the pauses that the intensity asks for
+     */
+    seconds: number;
+};
+
+/**
+ * RepairPolicy
+ */
+export type RepairPolicy = {
+    mode: Wish;
+    /**
+     * Deadline Hours
+     */
+    deadline_hours: number | null;
+    priority: Priority;
+};
+
+/**
+ * RepairPolicyWish
+ *
+ * What is left out stays.
+ */
+export type RepairPolicyWish = {
+    mode?: Wish | null;
+    /**
+     * Deadline Hours
+     *
+     * In which all of it shall be repaired; 0: the usual five days
+     */
+    deadline_hours?: number | null;
+    priority?: Priority | null;
+};
+
+/**
+ * RepairRun
+ */
+export type RepairRun = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Operation Id
+     *
+     * Pause, resume and stop it by this operation
+     */
+    operation_id: string;
+    reason: RunReason;
+    state: RunState;
+    asked: RepairAsked;
+    /**
+     * Progress
+     */
+    progress: number;
+    /**
+     * Segments Expected
+     */
+    segments_expected: number;
+    /**
+     * Segments Done
+     */
+    segments_done: number;
+    /**
+     * Segments Given Up
+     */
+    segments_given_up: number;
+    /**
+     * Bytes Streamed
+     */
+    bytes_streamed: number;
+    brake: RepairBrake;
+    /**
+     * Note
+     *
+     * What it waits for, or why it ended as it did
+     */
+    note: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+};
+
+/**
+ * RepairRunDetail
+ */
+export type RepairRunDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Operation Id
+     *
+     * Pause, resume and stop it by this operation
+     */
+    operation_id: string;
+    reason: RunReason;
+    state: RunState;
+    asked: RepairAsked;
+    /**
+     * Progress
+     */
+    progress: number;
+    /**
+     * Segments Expected
+     */
+    segments_expected: number;
+    /**
+     * Segments Done
+     */
+    segments_done: number;
+    /**
+     * Segments Given Up
+     */
+    segments_given_up: number;
+    /**
+     * Bytes Streamed
+     */
+    bytes_streamed: number;
+    brake: RepairBrake;
+    /**
+     * Note
+     *
+     * What it waits for, or why it ended as it did
+     */
+    note: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+    /**
+     * Tables
+     */
+    tables: Array<RepairRunTable>;
+    /**
+     * Skipped
+     */
+    skipped: Array<RepairTableWhy>;
+    /**
+     * Missing
+     *
+     * Dropped since it was planned
+     */
+    missing: Array<RepairTableName>;
+    /**
+     * Foreign
+     *
+     * Repairs that others began; nothing is started on their nodes
+     */
+    foreign: Array<RepairForeign>;
+};
+
+/**
+ * RepairRunPage
+ */
+export type RepairRunPage = {
+    /**
+     * Items
+     */
+    items: Array<RepairRun>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * RepairRunTable
+ */
+export type RepairRunTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    mode: Mode;
+    /**
+     * Bytes
+     */
+    bytes: number;
+};
+
+/**
+ * RepairSchedule
+ */
+export type RepairSchedule = {
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Every Hours
+     */
+    every_hours: number;
+    /**
+     * Intensity
+     */
+    intensity: number;
+    /**
+     * Parallelism
+     */
+    parallelism: number;
+    /**
+     * Read P99 Target Ms
+     */
+    read_p99_target_ms: number | null;
+    /**
+     * Windows
+     */
+    windows: Array<MaintenanceWindow>;
+    /**
+     * Open Now
+     *
+     * Always true without windows
+     */
+    open_now: boolean;
+    /**
+     * Next Opening
+     */
+    next_opening: string | null;
+    /**
+     * Next Run At
+     *
+     * null: runs are only ordered by hand
+     */
+    next_run_at: string | null;
+};
+
+/**
+ * RepairScheduleWish
+ *
+ * What is left out stays. Intensity and parallelism hold at once, for a run that is going on, too.
+ */
+export type RepairScheduleWish = {
+    /**
+     * Enabled
+     */
+    enabled?: boolean | null;
+    /**
+     * Every Hours
+     *
+     * Hours from one run's begin to the next's
+     */
+    every_hours?: number | null;
+    /**
+     * Intensity
+     *
+     * Share of its time, in percent, that a node may work for repairs
+     */
+    intensity?: number | null;
+    /**
+     * Parallelism
+     *
+     * Segments at once; 0: as many as the ring allows
+     */
+    parallelism?: number | null;
+    /**
+     * Read P99 Target Ms
+     *
+     * Repairs slow down above it; 0: there is no target
+     */
+    read_p99_target_ms?: number | null;
+    /**
+     * Windows
+     *
+     * In the place of those before; an empty list: at any time
+     */
+    windows?: Array<MaintenanceWindow> | null;
+};
+
+/**
+ * RepairSegment
+ */
+export type RepairSegment = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Tables
+     */
+    tables: Array<string>;
+    mode: Mode;
+    state: SegmentState;
+    /**
+     * Ranges
+     *
+     * How many
+     */
+    ranges: number;
+    /**
+     * First Token
+     */
+    first_token: string;
+    /**
+     * Last Token
+     */
+    last_token: string;
+    /**
+     * Node Ids
+     */
+    node_ids: Array<string>;
+    /**
+     * Coordinator Id
+     */
+    coordinator_id: string;
+    /**
+     * Attempt
+     */
+    attempt: number;
+    /**
+     * Expected Seconds
+     */
+    expected_seconds: number;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+    /**
+     * Bytes Streamed
+     */
+    bytes_streamed: number;
+    error: RepairSegmentError | null;
+};
+
+/**
+ * RepairSegmentError
+ */
+export type RepairSegmentError = {
+    /**
+     * Code
+     */
+    code: string;
+    /**
+     * Message
+     */
+    message: string;
+};
+
+/**
+ * RepairSegmentPage
+ */
+export type RepairSegmentPage = {
+    /**
+     * Items
+     */
+    items: Array<RepairSegment>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * RepairSegmentsQuery
+ */
+export type RepairSegmentsQuery = {
+    /**
+     * Limit
+     *
+     * Items per page, 1 to 200
+     */
+    limit?: number;
+    state?: SegmentState | null;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before; opaque
+     */
+    cursor?: string | null;
+};
+
+/**
+ * RepairStarted
+ */
+export type RepairStarted = {
+    run: RepairRun;
+    operation: Operation;
+};
+
+/**
+ * RepairTable
+ */
+export type RepairTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Bytes
+     *
+     * Of one copy, when it was looked at last
+     */
+    bytes: number;
+    /**
+     * Unrepaired Bytes
+     */
+    unrepaired_bytes: number;
+    /**
+     * Replicas
+     */
+    replicas: number;
+    /**
+     * Gc Grace Seconds
+     */
+    gc_grace_seconds: number;
+    /**
+     * How the next run repairs it
+     */
+    mode: Mode;
+    /**
+     * Mode Reason
+     */
+    mode_reason: string;
+    policy: RepairPolicy;
+    /**
+     * Deadline Seconds
+     *
+     * The policy's, at most half of gc_grace_seconds
+     */
+    deadline_seconds: number;
+    /**
+     * Repaired At
+     *
+     * Before this, every range was repaired at least once; null: a range never was
+     */
+    repaired_at: string | null;
+    /**
+     * Protected Until
+     *
+     * repaired_at and gc_grace_seconds
+     */
+    protected_until: string | null;
+    protection: Protection;
+    /**
+     * Last Run Id
+     */
+    last_run_id: string | null;
+    /**
+     * Last Mode
+     */
+    last_mode: string | null;
+};
+
+/**
+ * RepairTableName
+ */
+export type RepairTableName = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+};
+
+/**
+ * RepairTablePage
+ */
+export type RepairTablePage = {
+    /**
+     * Items
+     */
+    items: Array<RepairTable>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * RepairTableWhy
+ */
+export type RepairTableWhy = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Why
+     */
+    why: string;
+};
+
+/**
+ * RepairTablesQuery
+ */
+export type RepairTablesQuery = {
+    /**
+     * Limit
+     *
+     * Items per page, 1 to 200
+     */
+    limit?: number;
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before; opaque
+     */
+    cursor?: string | null;
+};
+
+/**
+ * Repairs
+ */
+export type Repairs = {
+    /**
+     * null: the cluster has not served yet
+     */
+    schedule: RepairSchedule | null;
+    /**
+     * Looked At
+     *
+     * When its tables were read; null: not yet
+     */
+    looked_at: string | null;
+    /**
+     * Tables
+     */
+    tables: {
+        [key in Protection]?: number;
+    };
+    current_run: RepairRun | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
 };
 
 /**
@@ -4784,6 +5616,18 @@ export type RotateCertificates = {
 };
 
 /**
+ * RunReason
+ */
+export type RunReason = 'schedule' | 'order' | 'catch-up';
+
+/**
+ * RunState
+ *
+ * `partial`: it ended, and some ranges could not be repaired; they are named.
+ */
+export type RunState = 'running' | 'done' | 'partial' | 'stopped';
+
+/**
  * S3LocationOrder
  */
 export type S3LocationOrder = {
@@ -4852,6 +5696,13 @@ export type Scale = {
      */
     datacenter?: string | null;
 };
+
+/**
+ * SegmentState
+ *
+ * `waiting`: it failed and is tried again. `replaced`: others stand in its place, or its tables are gone.
+ */
+export type SegmentState = 'running' | 'done' | 'waiting' | 'replaced' | 'given-up';
 
 /**
  * Session
@@ -5359,6 +6210,13 @@ export type VerifyStarted = {
  * In the order in which Python and the rows number them: Monday is 0.
  */
 export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
+
+/**
+ * Wish
+ *
+ * What people may ask for; what comes of it is a mode.
+ */
+export type Wish = 'auto' | 'incremental' | 'full' | 'skip';
 
 /**
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -8899,6 +9757,666 @@ export type PlanChangeResponses = {
 };
 
 export type PlanChangeResponse = PlanChangeResponses[keyof PlanChangeResponses];
+
+export type GetRepairsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs';
+};
+
+export type GetRepairsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetRepairsError = GetRepairsErrors[keyof GetRepairsErrors];
+
+export type GetRepairsResponses = {
+    /**
+     * OK
+     */
+    200: Repairs;
+};
+
+export type GetRepairsResponse = GetRepairsResponses[keyof GetRepairsResponses];
+
+export type PlanRepairData = {
+    body: RepairOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/plan';
+};
+
+export type PlanRepairErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanRepairError = PlanRepairErrors[keyof PlanRepairErrors];
+
+export type PlanRepairResponses = {
+    /**
+     * OK
+     */
+    200: RepairPlan;
+};
+
+export type PlanRepairResponse = PlanRepairResponses[keyof PlanRepairResponses];
+
+export type ListRepairRunsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs';
+};
+
+export type ListRepairRunsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListRepairRunsError = ListRepairRunsErrors[keyof ListRepairRunsErrors];
+
+export type ListRepairRunsResponses = {
+    /**
+     * OK
+     */
+    200: RepairRunPage;
+};
+
+export type ListRepairRunsResponse = ListRepairRunsResponses[keyof ListRepairRunsResponses];
+
+export type RunRepairData = {
+    body: RepairOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs';
+};
+
+export type RunRepairErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RunRepairError = RunRepairErrors[keyof RunRepairErrors];
+
+export type RunRepairResponses = {
+    /**
+     * Accepted
+     */
+    202: RepairStarted;
+};
+
+export type RunRepairResponse = RunRepairResponses[keyof RunRepairResponses];
+
+export type GetRepairRunData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Run Id
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}';
+};
+
+export type GetRepairRunErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetRepairRunError = GetRepairRunErrors[keyof GetRepairRunErrors];
+
+export type GetRepairRunResponses = {
+    /**
+     * OK
+     */
+    200: RepairRunDetail;
+};
+
+export type GetRepairRunResponse = GetRepairRunResponses[keyof GetRepairRunResponses];
+
+export type GetRepairMapData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Run Id
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}/map';
+};
+
+export type GetRepairMapErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetRepairMapError = GetRepairMapErrors[keyof GetRepairMapErrors];
+
+export type GetRepairMapResponses = {
+    /**
+     * OK
+     */
+    200: RepairMap;
+};
+
+export type GetRepairMapResponse = GetRepairMapResponses[keyof GetRepairMapResponses];
+
+export type ListRepairSegmentsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Run Id
+         */
+        run_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        state?: SegmentState | null;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/repairs/runs/{run_id}/segments';
+};
+
+export type ListRepairSegmentsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListRepairSegmentsError = ListRepairSegmentsErrors[keyof ListRepairSegmentsErrors];
+
+export type ListRepairSegmentsResponses = {
+    /**
+     * OK
+     */
+    200: RepairSegmentPage;
+};
+
+export type ListRepairSegmentsResponse = ListRepairSegmentsResponses[keyof ListRepairSegmentsResponses];
+
+export type SetRepairScheduleData = {
+    body: RepairScheduleWish;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/schedule';
+};
+
+export type SetRepairScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetRepairScheduleError = SetRepairScheduleErrors[keyof SetRepairScheduleErrors];
+
+export type SetRepairScheduleResponses = {
+    /**
+     * OK
+     */
+    200: RepairSchedule;
+};
+
+export type SetRepairScheduleResponse = SetRepairScheduleResponses[keyof SetRepairScheduleResponses];
+
+export type ListRepairTablesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Keyspace
+         */
+        keyspace?: string | null;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/repairs/tables';
+};
+
+export type ListRepairTablesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListRepairTablesError = ListRepairTablesErrors[keyof ListRepairTablesErrors];
+
+export type ListRepairTablesResponses = {
+    /**
+     * OK
+     */
+    200: RepairTablePage;
+};
+
+export type ListRepairTablesResponse = ListRepairTablesResponses[keyof ListRepairTablesResponses];
+
+export type SetRepairPolicyData = {
+    body: RepairPolicyWish;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Keyspace
+         */
+        keyspace: string;
+        /**
+         * Table
+         */
+        table: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/repairs/tables/{keyspace}/{table}';
+};
+
+export type SetRepairPolicyErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetRepairPolicyError = SetRepairPolicyErrors[keyof SetRepairPolicyErrors];
+
+export type SetRepairPolicyResponses = {
+    /**
+     * OK
+     */
+    200: RepairTable;
+};
+
+export type SetRepairPolicyResponse = SetRepairPolicyResponses[keyof SetRepairPolicyResponses];
 
 export type ListRolesData = {
     body?: never;

@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterNetwork, getClusterNode, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listNetworkConnections, listOperations, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, setMaintenanceWindows, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterNetwork, getClusterNode, getConnection, getImage, getInvitationOffer, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planRepair, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreImage, resumeOperation, retryOperation, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1104,6 +1104,202 @@ export const planChangeMutation = (options?: Partial<Options<PlanChangeData>>): 
     const mutationOptions: UseMutationOptions<PlanChangeResponse, PlanChangeError, Options<PlanChangeData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await planChange({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getRepairsQueryKey = (options: Options<GetRepairsData>) => createQueryKey('getRepairs', options);
+
+/**
+ * Get Repairs
+ *
+ * When the cluster is repaired, what runs now, and how well its tables are protected.
+ */
+export const getRepairsOptions = (options: Options<GetRepairsData>) => queryOptions<GetRepairsResponse, GetRepairsError, GetRepairsResponse, ReturnType<typeof getRepairsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRepairs({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRepairsQueryKey(options)
+});
+
+/**
+ * Plan Repair
+ *
+ * Says what a run would repair, in how many segments, and how long it would take. Changes nothing.
+ */
+export const planRepairMutation = (options?: Partial<Options<PlanRepairData>>): UseMutationOptions<PlanRepairResponse, PlanRepairError, Options<PlanRepairData>> => {
+    const mutationOptions: UseMutationOptions<PlanRepairResponse, PlanRepairError, Options<PlanRepairData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planRepair({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listRepairRunsQueryKey = (options: Options<ListRepairRunsData>) => createQueryKey('listRepairRuns', options);
+
+/**
+ * List Repair Runs
+ *
+ * Runs, newest first.
+ */
+export const listRepairRunsOptions = (options: Options<ListRepairRunsData>) => queryOptions<ListRepairRunsResponse, ListRepairRunsError, ListRepairRunsResponse, ReturnType<typeof listRepairRunsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listRepairRuns({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listRepairRunsQueryKey(options)
+});
+
+/**
+ * Run Repair
+ *
+ * Starts a run now. Its operation can be paused, resumed and cancelled: what is repaired by then counts.
+ */
+export const runRepairMutation = (options?: Partial<Options<RunRepairData>>): UseMutationOptions<RunRepairResponse, RunRepairError, Options<RunRepairData>> => {
+    const mutationOptions: UseMutationOptions<RunRepairResponse, RunRepairError, Options<RunRepairData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await runRepair({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getRepairRunQueryKey = (options: Options<GetRepairRunData>) => createQueryKey('getRepairRun', options);
+
+/**
+ * Get Repair Run
+ *
+ * One run with its plan.
+ */
+export const getRepairRunOptions = (options: Options<GetRepairRunData>) => queryOptions<GetRepairRunResponse, GetRepairRunError, GetRepairRunResponse, ReturnType<typeof getRepairRunQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRepairRun({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRepairRunQueryKey(options)
+});
+
+export const getRepairMapQueryKey = (options: Options<GetRepairMapData>) => createQueryKey('getRepairMap', options);
+
+/**
+ * Get Repair Map
+ *
+ * Which parts of the ring a run has repaired, table by table, and what each node does for it now.
+ */
+export const getRepairMapOptions = (options: Options<GetRepairMapData>) => queryOptions<GetRepairMapResponse, GetRepairMapError, GetRepairMapResponse, ReturnType<typeof getRepairMapQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRepairMap({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRepairMapQueryKey(options)
+});
+
+export const listRepairSegmentsQueryKey = (options: Options<ListRepairSegmentsData>) => createQueryKey('listRepairSegments', options);
+
+/**
+ * List Repair Segments
+ *
+ * The segments that a run has started so far, newest first. Of old runs only those that were given up are kept.
+ */
+export const listRepairSegmentsOptions = (options: Options<ListRepairSegmentsData>) => queryOptions<ListRepairSegmentsResponse, ListRepairSegmentsError, ListRepairSegmentsResponse, ReturnType<typeof listRepairSegmentsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listRepairSegments({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listRepairSegmentsQueryKey(options)
+});
+
+/**
+ * Set Repair Schedule
+ *
+ * Changes when and how hard the cluster is repaired. Holds at once, for a run that is going on, too.
+ */
+export const setRepairScheduleMutation = (options?: Partial<Options<SetRepairScheduleData>>): UseMutationOptions<SetRepairScheduleResponse, SetRepairScheduleError, Options<SetRepairScheduleData>> => {
+    const mutationOptions: UseMutationOptions<SetRepairScheduleResponse, SetRepairScheduleError, Options<SetRepairScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await setRepairSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listRepairTablesQueryKey = (options: Options<ListRepairTablesData>) => createQueryKey('listRepairTables', options);
+
+/**
+ * List Repair Tables
+ *
+ * The cluster's tables with how they are repaired and until when deleted data stays deleted, by name.
+ */
+export const listRepairTablesOptions = (options: Options<ListRepairTablesData>) => queryOptions<ListRepairTablesResponse, ListRepairTablesError, ListRepairTablesResponse, ReturnType<typeof listRepairTablesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listRepairTables({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listRepairTablesQueryKey(options)
+});
+
+/**
+ * Set Repair Policy
+ *
+ * Changes how a table is repaired, from the next run on.
+ */
+export const setRepairPolicyMutation = (options?: Partial<Options<SetRepairPolicyData>>): UseMutationOptions<SetRepairPolicyResponse, SetRepairPolicyError, Options<SetRepairPolicyData>> => {
+    const mutationOptions: UseMutationOptions<SetRepairPolicyResponse, SetRepairPolicyError, Options<SetRepairPolicyData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await setRepairPolicy({
                 ...options,
                 ...fnOptions,
                 throwOnError: true
