@@ -24,7 +24,7 @@ from backend.operations.queries import get_operation
 from backend.repairs import plans
 from backend.repairs.models import RepairRun, RepairSchedule
 from backend.repairs.planning.forecast import done_at
-from backend.repairs.planning.modes import Wish
+from backend.repairs.planning.modes import RepairWish
 from backend.repairs.planning.queue import Table
 from backend.repairs.planning.selection import Asked
 from backend.repairs.queries import (
@@ -38,7 +38,7 @@ from backend.repairs.queries import (
     windows_of,
 )
 from backend.repairs.schemas import RepairOrder, RepairPolicyWish, RepairScheduleWish
-from backend.repairs.states import USUAL_HOURS, RunReason
+from backend.repairs.states import USUAL_HOURS, RepairRunReason
 
 SYSTEM = "control plane"
 
@@ -116,11 +116,11 @@ def set_policy(who: Identity, cluster_id: str, keyspace: str, name: str, wanted:
 
 def asked_of(order: RepairOrder) -> Asked:
     """Raises Invalid."""
-    if order.mode is Wish.SKIP:
+    if order.mode is RepairWish.SKIP:
         raise Invalid("nothing_to_repair", "A run that skips its tables does nothing.", field="mode")
     return Asked(
         tables=tuple(Table(*name.split(".", 1)) for name in order.tables),
-        wish=None if order.mode is Wish.AUTO else order.mode,
+        wish=None if order.mode is RepairWish.AUTO else order.mode,
     )
 
 
@@ -140,13 +140,13 @@ def run_now(who: Identity, cluster_id: str, order: RepairOrder) -> dict[str, Any
         "mode": None if asked.wish is None else asked.wish.value,
         "any_time": order.any_time,
     }
-    run, operation = start_run(cluster, RunReason.ORDER, asked_words, actor=who.actor)
+    run, operation = start_run(cluster, RepairRunReason.ORDER, asked_words, actor=who.actor)
     _record(who, cluster, "repair.run", after=asked_words)
     return {"run": run_shape(run), "operation": get_operation(who, operation.id)}
 
 
 def start_run(
-    cluster: Cluster, reason: RunReason, asked: dict[str, Any], *, actor: str = SYSTEM
+    cluster: Cluster, reason: RepairRunReason, asked: dict[str, Any], *, actor: str = SYSTEM
 ) -> tuple[RepairRun, Operation]:
     """Within a transaction that holds the cluster. Raises Conflict when the coordinator refuses it."""
     run = RepairRun(cluster=cluster, reason=reason, asked=asked)
@@ -180,7 +180,7 @@ def start_due(cluster_id: str) -> Operation | None:
     if cluster.nodes.filter(deleted_at=None).count() > 1:
         try:
             with transaction.atomic():
-                _, operation = start_run(cluster, RunReason.SCHEDULE, {"only_due": True})
+                _, operation = start_run(cluster, RepairRunReason.SCHEDULE, {"only_due": True})
         except Conflict:
             schedule.due_at = datetime.now(UTC) + timedelta(hours=1)
     schedule.save(update_fields=["due_at"])
@@ -198,7 +198,7 @@ def start_catch_up(cluster_id: str, node_id: str) -> Operation | None:
         return None
     try:
         with transaction.atomic():
-            _, operation = start_run(cluster, RunReason.CATCH_UP, {"node": node_id, "any_time": True})
+            _, operation = start_run(cluster, RepairRunReason.CATCH_UP, {"node": node_id, "any_time": True})
     except Conflict:
         return None
     return operation

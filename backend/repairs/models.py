@@ -5,9 +5,9 @@ from django.db import models
 
 from backend.clusters.models import Cluster
 from backend.core import ids
-from backend.repairs.planning.modes import Wish
+from backend.repairs.planning.modes import RepairWish
 from backend.repairs.planning.pace import LEAST, MOST, USUAL
-from backend.repairs.states import USUAL_HOURS, Priority, RunReason, RunState, SegmentState
+from backend.repairs.states import USUAL_HOURS, RepairPriority, RepairRunReason, RepairRunState, RepairSegmentState
 
 
 class RepairSchedule(models.Model):
@@ -46,9 +46,9 @@ class RepairTable(models.Model):
     table_id = models.CharField(max_length=64, blank=True, help_text="Another one is another table of the same name")
     facts = models.JSONField(default=dict, help_text="planning.modes.TableFacts, without the names")
     rate = models.FloatField(null=True, help_text="Bytes per second of one copy; null: not measured")
-    wish = models.CharField(max_length=16, default=Wish.AUTO)
+    wish = models.CharField(max_length=16, default=RepairWish.AUTO)
     deadline_hours = models.PositiveIntegerField(null=True, help_text="null: the usual")
-    priority = models.CharField(max_length=8, default=Priority.NORMAL)
+    priority = models.CharField(max_length=8, default=RepairPriority.NORMAL)
     coverage = models.JSONField(default=list, help_text="[start, end, seconds since 1970]: last repair of each range")
     repaired_at = models.DateTimeField(null=True, help_text="The oldest in coverage; null: a range has none")
     checked_at = models.DateTimeField(null=True, help_text="When all of it was compared last, repaired data too")
@@ -59,9 +59,11 @@ class RepairTable(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "keyspace", "name"], name="repair_table_once"),
-            models.CheckConstraint(condition=models.Q(wish__in=[w.value for w in Wish]), name="repair_wish_known"),
             models.CheckConstraint(
-                condition=models.Q(priority__in=[p.value for p in Priority]), name="repair_priority_known"
+                condition=models.Q(wish__in=[w.value for w in RepairWish]), name="repair_wish_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(priority__in=[p.value for p in RepairPriority]), name="repair_priority_known"
             ),
         ]
 
@@ -74,7 +76,7 @@ class RepairRun(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="repair_runs")
     operation_id = models.CharField(max_length=40, blank=True, default="")
     reason = models.CharField(max_length=16)
-    state = models.CharField(max_length=16, default=RunState.RUNNING)
+    state = models.CharField(max_length=16, default=RepairRunState.RUNNING)
     asked = models.JSONField(default=dict, help_text="tables, mode, node, any_time: what was ordered")
     works = models.JSONField(default=list, help_text="What the plan came to: a planning.queue.Work each")
     skipped = models.JSONField(default=list, help_text="keyspace, table, why")
@@ -97,12 +99,14 @@ class RepairRun(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(state__in=[s.value for s in RunState]), name="repair_run_known"),
             models.CheckConstraint(
-                condition=models.Q(reason__in=[r.value for r in RunReason]), name="repair_run_reason_known"
+                condition=models.Q(state__in=[s.value for s in RepairRunState]), name="repair_run_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(reason__in=[r.value for r in RepairRunReason]), name="repair_run_reason_known"
             ),
             models.UniqueConstraint(
-                fields=["cluster"], condition=models.Q(state=RunState.RUNNING), name="repair_run_once"
+                fields=["cluster"], condition=models.Q(state=RepairRunState.RUNNING), name="repair_run_once"
             ),
         ]
         indexes = [models.Index(fields=["cluster", "-id"], name="repair_run_list")]
@@ -122,7 +126,7 @@ class RepairSegment(models.Model):
     ranges = models.JSONField(help_text="[start, end], tokens")
     nodes = ArrayField(models.CharField(max_length=40), help_text="Ids of those that take part")
     coordinator = models.CharField(max_length=40)
-    state = models.CharField(max_length=16, default=SegmentState.RUNNING)
+    state = models.CharField(max_length=16, default=RepairSegmentState.RUNNING)
     attempt = models.PositiveIntegerField(default=1)
     failures = models.PositiveIntegerField(default=0)
     splits = models.PositiveIntegerField(default=0)
@@ -141,7 +145,7 @@ class RepairSegment(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(state__in=[s.value for s in SegmentState]), name="repair_segment_known"
+                condition=models.Q(state__in=[s.value for s in RepairSegmentState]), name="repair_segment_known"
             )
         ]
         indexes = [models.Index(fields=["run", "id"], name="repair_segment_list")]

@@ -16,10 +16,10 @@ from backend.operations import actions as operations
 from backend.operations.models import Operation
 from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, RepairTable
 from backend.repairs.planning import tokens
-from backend.repairs.planning.modes import Mode, TableFacts
+from backend.repairs.planning.modes import RepairMode, TableFacts
 from backend.repairs.planning.queue import Table, Work
 from backend.repairs.planning.tokens import Range
-from backend.repairs.states import RunState, SegmentState
+from backend.repairs.states import RepairRunState, RepairSegmentState
 
 # Runs of a cluster whose segments are kept one by one; of older ones only what went wrong is.
 _KEPT_WHOLE = 5
@@ -135,7 +135,7 @@ def works_of(run: RepairRun) -> list[Work]:
     return [
         Work(
             table=Table(own["keyspace"], own["table"]),
-            mode=Mode(own["mode"]),
+            mode=RepairMode(own["mode"]),
             bytes=own["bytes"],
             deadline=own["deadline"],
             weight=own["weight"],
@@ -155,7 +155,7 @@ def recorded(
 
     False, and nothing is written, when somebody else wrote in between.
     """
-    count = RepairRun.objects.filter(id=run.id, revision=run.revision, state=RunState.RUNNING).update(
+    count = RepairRun.objects.filter(id=run.id, revision=run.revision, state=RepairRunState.RUNNING).update(
         revision=F("revision") + 1, **columns
     )
     if not count:
@@ -183,10 +183,10 @@ def rated(cluster_id: str, rates: Mapping[Table, float]) -> None:
 
 
 @transaction.atomic
-def ended(run_id: str, state: RunState, note: str = "") -> None:
+def ended(run_id: str, state: RepairRunState, note: str = "") -> None:
     """Closes a run and writes down, table by table, which ranges it has repaired. The first end stands."""
     run = RepairRun.objects.select_for_update().select_related("cluster").filter(id=run_id).first()
-    if run is None or run.state != RunState.RUNNING:
+    if run is None or run.state != RepairRunState.RUNNING:
         return
     _take_over(run)
     RepairRun.objects.filter(id=run_id).update(
@@ -200,8 +200,8 @@ def _take_over(run: RepairRun) -> None:
     done: dict[Table, list[Range]] = {}
     began: dict[Table, datetime] = {}
     modes: dict[Table, str] = {}
-    for segment in run.segments.filter(state=SegmentState.DONE):
-        if segment.mode == Mode.PULL:
+    for segment in run.segments.filter(state=RepairSegmentState.DONE):
+        if segment.mode == RepairMode.PULL:
             # It copies from one peer; it proves nothing about the others.
             continue
         for name in segment.tables:
@@ -220,7 +220,7 @@ def _take_over(run: RepairRun) -> None:
         ranges = tokens.merged(done[table])
         row.coverage = covered(row.coverage, ranges, began[table])
         row.repaired_at = oldest(row.coverage)
-        if ranges == list(tokens.WHOLE) and (modes[table] == Mode.FULL or row.checked_at is None):
+        if ranges == list(tokens.WHOLE) and (modes[table] == RepairMode.FULL or row.checked_at is None):
             # The first incremental repair compares everything, because nothing counts as repaired before it.
             row.checked_at = began[table]
         row.last_run_id, row.last_mode = run.id, modes[table]
@@ -257,10 +257,10 @@ def oldest(coverage: Coverage) -> datetime | None:
 def _forget_older(cluster_id: str) -> None:
     kept = RepairRun.objects.filter(cluster_id=cluster_id).order_by("-id").values_list("id", flat=True)[:_KEPT_WHOLE]
     RepairSegment.objects.filter(run__cluster_id=cluster_id).exclude(run_id__in=list(kept)).exclude(
-        state=SegmentState.GIVEN_UP
+        state=RepairSegmentState.GIVEN_UP
     ).delete()
 
 
 def stopped(operation: Operation) -> None:
     """The operation of a run was cancelled: what it has repaired counts."""
-    ended(operation.parameters["run"], RunState.STOPPED, "It was stopped. What it had repaired by then counts.")
+    ended(operation.parameters["run"], RepairRunState.STOPPED, "It was stopped. What it had repaired by then counts.")

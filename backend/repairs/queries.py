@@ -21,7 +21,15 @@ from backend.operations.states import OPEN
 from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, RepairTable
 from backend.repairs.planning import tokens
 from backend.repairs.planning.forecast import done_at, forecast
-from backend.repairs.planning.modes import USUAL_DEADLINE, Mode, TableFacts, Wanted, Wish, choose, deadline_of
+from backend.repairs.planning.modes import (
+    USUAL_DEADLINE,
+    RepairMode,
+    RepairWish,
+    TableFacts,
+    Wanted,
+    choose,
+    deadline_of,
+)
 from backend.repairs.planning.pace import MOST, effort
 from backend.repairs.planning.queue import Queue, Table
 from backend.repairs.planning.ring import Member
@@ -29,10 +37,10 @@ from backend.repairs.planning.selection import Asked, Known, rings_of, select
 from backend.repairs.planning.tokens import Range
 from backend.repairs.states import (
     WEIGHTS,
-    Priority,
-    Protection,
-    RunState,
-    SegmentState,
+    RepairPriority,
+    RepairProtection,
+    RepairRunState,
+    RepairSegmentState,
     protection,
     reason_against_repairing,
 )
@@ -76,10 +84,10 @@ def get_repairs(who: Identity, cluster_id: str) -> dict[str, Any]:
     now = datetime.now(UTC)
     schedule = RepairSchedule.objects.filter(cluster=cluster).first()
     rows = list(RepairTable.objects.filter(cluster=cluster))
-    counts = dict.fromkeys((each.value for each in Protection), 0)
+    counts = dict.fromkeys((each.value for each in RepairProtection), 0)
     for row in rows:
         counts[_protection(row, now).value] += 1
-    current = RepairRun.objects.filter(cluster=cluster, state=RunState.RUNNING).first()
+    current = RepairRun.objects.filter(cluster=cluster, state=RepairRunState.RUNNING).first()
     return {
         "schedule": None if schedule is None else schedule_shape(schedule, now),
         "looked_at": None if schedule is None else schedule.looked_at,
@@ -159,24 +167,24 @@ def known_of(row: RepairTable) -> Known:
     hours = row.deadline_hours
     return Known(
         facts=facts_of(row),
-        wanted=Wanted(wish=Wish(row.wish), deadline=USUAL_DEADLINE if hours is None else hours * 3600.0),
-        weight=WEIGHTS[Priority(row.priority)],
+        wanted=Wanted(wish=RepairWish(row.wish), deadline=USUAL_DEADLINE if hours is None else hours * 3600.0),
+        weight=WEIGHTS[RepairPriority(row.priority)],
         rate=row.rate,
         repaired_at=None if row.repaired_at is None else row.repaired_at.timestamp(),
         checked_at=None if row.checked_at is None else row.checked_at.timestamp(),
     )
 
 
-def _choose(row: RepairTable, now: datetime) -> tuple[Known, Mode, str]:
+def _choose(row: RepairTable, now: datetime) -> tuple[Known, RepairMode, str]:
     known = known_of(row)
     ago = None if known.checked_at is None else now.timestamp() - known.checked_at
     choice = choose(known.facts, known.wanted, checked_ago=ago)
     return known, choice.mode, choice.why
 
 
-def _protection(row: RepairTable, now: datetime) -> Protection:
+def _protection(row: RepairTable, now: datetime) -> RepairProtection:
     known, mode, _ = _choose(row, now)
-    needed = mode is not Mode.SKIP and known.facts.gc_grace > 0
+    needed = mode is not RepairMode.SKIP and known.facts.gc_grace > 0
     return protection(row.repaired_at, seconds=known.facts.gc_grace, now=now, needed=needed)
 
 
@@ -319,11 +327,11 @@ def get_map(who: Identity, cluster_id: str, run_id: str) -> dict[str, Any]:
     run = find_run(who, cluster_id, run_id)
     rows: dict[Table, dict[str, list[Range]]] = {Table(own["keyspace"], own["table"]): {} for own in run.works}
     busy: dict[str, list[dict[str, Any]]] = {}
-    for segment in run.segments.exclude(state=SegmentState.REPLACED):
+    for segment in run.segments.exclude(state=RepairSegmentState.REPLACED):
         for name in segment.tables:
             states = rows.setdefault(Table(segment.keyspace, name), {})
             states.setdefault(segment.state, []).extend((start, end) for start, end in segment.ranges)
-        if segment.state == SegmentState.RUNNING:
+        if segment.state == RepairSegmentState.RUNNING:
             for node in segment.nodes:
                 busy.setdefault(node, []).append(
                     {
@@ -393,7 +401,7 @@ def check_tables(cluster: Cluster, wanted: Sequence[Table]) -> None:
 def least_seconds(cluster: Cluster, now: datetime) -> float:
     """How long a full repair of all tables would take at full intensity, as far as their sizes are known."""
     known = [known_of(row) for row in RepairTable.objects.filter(cluster=cluster)]
-    works, _ = select(known, Asked(wish=Wish.FULL), now=now.timestamp())
+    works, _ = select(known, Asked(wish=RepairWish.FULL), now=now.timestamp())
     rings = rings_of(known, members_of(cluster))
     return forecast(Queue(rings, [own for own in works if own.table.keyspace in rings]), effort(MOST)).seconds
 

@@ -9,9 +9,9 @@ from pydantic import Field, StringConstraints
 from backend.clusters.schemas import MaintenanceWindow
 from backend.core.schemas import AllowedAction, RequestBody
 from backend.operations.schemas import Operation
-from backend.repairs.planning.modes import Mode, Wish
+from backend.repairs.planning.modes import RepairMode, RepairWish
 from backend.repairs.planning.pace import LEAST, MOST
-from backend.repairs.states import Priority, Protection, RunReason, RunState, SegmentState
+from backend.repairs.states import RepairPriority, RepairProtection, RepairRunReason, RepairRunState, RepairSegmentState
 
 WINDOWS_LIMIT = 20
 TableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,48}\.[A-Za-z0-9_]{1,222}$")]
@@ -29,7 +29,7 @@ class RepairTablesQuery(RepairPageQuery):
 
 
 class RepairSegmentsQuery(RepairPageQuery):
-    state: SegmentState | None = None
+    state: RepairSegmentState | None = None
     cursor: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")] | None = Field(
         None, description="next_cursor of the page before; opaque"
     )
@@ -67,17 +67,17 @@ class RepairSchedule(Schema):
 class RepairPolicyWish(RequestBody):
     """What is left out stays."""
 
-    mode: Annotated[Wish, Field(strict=False)] | None = None
+    mode: Annotated[RepairWish, Field(strict=False)] | None = None
     deadline_hours: int | None = Field(
         None, ge=0, le=24 * 90, description="In which all of it shall be repaired; 0: the usual five days"
     )
-    priority: Annotated[Priority, Field(strict=False)] | None = None
+    priority: Annotated[RepairPriority, Field(strict=False)] | None = None
 
 
 class RepairPolicy(Schema):
-    mode: Wish
+    mode: RepairWish
     deadline_hours: int | None
-    priority: Priority
+    priority: RepairPriority
 
 
 class RepairTable(Schema):
@@ -87,7 +87,7 @@ class RepairTable(Schema):
     unrepaired_bytes: int
     replicas: int
     gc_grace_seconds: int
-    mode: Mode = Field(description="How the next run repairs it")
+    mode: RepairMode = Field(description="How the next run repairs it")
     mode_reason: str
     policy: RepairPolicy
     deadline_seconds: int = Field(description="The policy's, at most half of gc_grace_seconds")
@@ -95,7 +95,7 @@ class RepairTable(Schema):
         description="Before this, every range was repaired at least once; null: a range never was"
     )
     protected_until: datetime | None = Field(description="repaired_at and gc_grace_seconds")
-    protection: Protection
+    protection: RepairProtection
     last_run_id: str | None
     last_mode: str | None
 
@@ -107,7 +107,7 @@ class RepairTablePage(Schema):
 
 class RepairAsked(Schema):
     tables: list[str] = Field(description="keyspace.table; none: all")
-    mode: Wish | None
+    mode: RepairWish | None
     node_id: str | None = Field(description="The node that was away, whose ranges are pulled")
     any_time: bool
 
@@ -120,8 +120,8 @@ class RepairBrake(Schema):
 class RepairRun(Schema):
     id: str
     operation_id: str = Field(description="Pause, resume and stop it by this operation")
-    reason: RunReason
-    state: RunState
+    reason: RepairRunReason
+    state: RepairRunState
     asked: RepairAsked
     progress: float
     segments_expected: int
@@ -143,7 +143,7 @@ class RepairRunPage(Schema):
 class RepairRunTable(Schema):
     keyspace: str
     table: str
-    mode: Mode
+    mode: RepairMode
     bytes: int
 
 
@@ -180,8 +180,8 @@ class RepairSegment(Schema):
     id: str
     keyspace: str
     tables: list[str]
-    mode: Mode
-    state: SegmentState
+    mode: RepairMode
+    state: RepairSegmentState
     ranges: int = Field(description="How many")
     first_token: str
     last_token: str
@@ -203,7 +203,7 @@ class RepairSegmentPage(Schema):
 class RepairMapTable(Schema):
     keyspace: str
     table: str
-    cells: list[dict[SegmentState, float]] = Field(
+    cells: list[dict[RepairSegmentState, float]] = Field(
         description="Equal parts of the ring, in order: which share of each is in which state; the rest is to come"
     )
 
@@ -233,14 +233,14 @@ class RepairMap(Schema):
 class Repairs(Schema):
     schedule: RepairSchedule | None = Field(description="null: the cluster has not served yet")
     looked_at: datetime | None = Field(description="When its tables were read; null: not yet")
-    tables: dict[Protection, int]
+    tables: dict[RepairProtection, int]
     current_run: RepairRun | None
     allowed_actions: list[AllowedAction]
 
 
 class RepairOrder(RequestBody):
     tables: list[TableName] = Field(default=[], max_length=1000, description="keyspace.table; none: all")
-    mode: Annotated[Wish, Field(strict=False)] | None = Field(
+    mode: Annotated[RepairWish, Field(strict=False)] | None = Field(
         None, description="incremental or full; left out: each table's own. full also does what is skipped otherwise"
     )
     any_time: bool = Field(False, description="Do not wait for a window")

@@ -11,7 +11,7 @@ USUAL_HOURS = 24
 AMBER, RED = 0.5, 0.8
 
 
-class RunState(StrEnum):
+class RepairRunState(StrEnum):
     """`partial`: it ended, and some ranges could not be repaired; they are named."""
 
     RUNNING = "running"
@@ -20,13 +20,13 @@ class RunState(StrEnum):
     STOPPED = "stopped"
 
 
-class RunReason(StrEnum):
+class RepairRunReason(StrEnum):
     SCHEDULE = "schedule"
     ORDER = "order"
     CATCH_UP = "catch-up"
 
 
-class SegmentState(StrEnum):
+class RepairSegmentState(StrEnum):
     """`waiting`: it failed and is tried again. `replaced`: others stand in its place, or its tables are gone."""
 
     RUNNING = "running"
@@ -36,16 +36,16 @@ class SegmentState(StrEnum):
     GIVEN_UP = "given-up"
 
 
-class Priority(StrEnum):
+class RepairPriority(StrEnum):
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
 
 
-WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
+WEIGHTS = {RepairPriority.HIGH: 4.0, RepairPriority.NORMAL: 1.0, RepairPriority.LOW: 0.25}
 
 
-class Protection(StrEnum):
+class RepairProtection(StrEnum):
     """How much of the time in which deleted data stays deleted is used up: under half, half, four fifths, all."""
 
     GOOD = "good"
@@ -57,18 +57,18 @@ class Protection(StrEnum):
     NOT_NEEDED = "not-needed"
 
 
-def protection(repaired_at: datetime | None, *, seconds: float, now: datetime, needed: bool) -> Protection:
+def protection(repaired_at: datetime | None, *, seconds: float, now: datetime, needed: bool) -> RepairProtection:
     """`repaired_at`: the oldest of its ranges' last repairs; None: not all have one. `seconds`: gc_grace."""
     if not needed:
-        return Protection.NOT_NEEDED
+        return RepairProtection.NOT_NEEDED
     if repaired_at is None:
-        return Protection.UNKNOWN
+        return RepairProtection.UNKNOWN
     used = (now - repaired_at).total_seconds() / max(seconds, 1.0)
     if used >= 1:
-        return Protection.OVER
+        return RepairProtection.OVER
     if used >= RED:
-        return Protection.RED
-    return Protection.AMBER if used >= AMBER else Protection.GOOD
+        return RepairProtection.RED
+    return RepairProtection.AMBER if used >= AMBER else RepairProtection.GOOD
 
 
 def reason_against_repairing(state: ClusterState, *, may: bool, nodes: int, busy_kind: str | None) -> str | None:

@@ -19,7 +19,7 @@ import time
 
 from backend.repairs.planning import tokens
 from backend.repairs.planning.forecast import forecast
-from backend.repairs.planning.modes import Mode
+from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import MIB, effort
 from backend.repairs.planning.queue import Queue, Segment, Slots, Table, Work
 from backend.repairs.planning.ring import Ring
@@ -109,7 +109,7 @@ def _works(tables: int) -> list[Work]:
     return [
         Work(
             table=Table(f"k{at % KEYSPACES}", f"t{at}"),
-            mode=Mode.FULL,
+            mode=RepairMode.FULL,
             bytes=round(10 * MIB * 10 ** draw.uniform(0, 6)),
             deadline=draw.uniform(0, 864_000),
         )

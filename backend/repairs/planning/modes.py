@@ -9,14 +9,14 @@ USUAL_DEADLINE = 5 * DAY
 _TIME_WINDOW = "TimeWindowCompactionStrategy"
 
 
-class Mode(StrEnum):
+class RepairMode(StrEnum):
     INCREMENTAL = "incremental"
     FULL = "full"
     PULL = "pull"
     SKIP = "skip"
 
 
-class Wish(StrEnum):
+class RepairWish(StrEnum):
     """What people may ask for; what comes of it is a mode."""
 
     AUTO = "auto"
@@ -47,14 +47,14 @@ class TableFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    wish: Wish = Wish.AUTO
+    wish: RepairWish = RepairWish.AUTO
     deadline: float = USUAL_DEADLINE
     """Seconds in which every range shall be repaired."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    mode: Mode
+    mode: RepairMode
     why: str
 
 
@@ -66,19 +66,21 @@ def deadline_of(facts: TableFacts, wanted: Wanted) -> float:
 def choose(facts: TableFacts, wanted: Wanted, *, checked_ago: float | None) -> Choice:
     """`checked_ago`: seconds since all of it, also what counts as repaired, was compared; None: never."""
     if facts.replicas <= 1:
-        return Choice(Mode.SKIP, "Its rows have one replica, so there is nothing to compare.")
-    if wanted.wish is Wish.SKIP:
-        return Choice(Mode.SKIP, "Its policy says so.")
-    if wanted.wish is Wish.AUTO and facts.compaction.endswith(_TIME_WINDOW) and facts.default_ttl > 0:
-        return Choice(Mode.SKIP, "Its rows expire by themselves, and a repair would mix its time windows.")
-    if wanted.wish is Wish.FULL:
-        return Choice(Mode.FULL, "Its policy says so.")
+        return Choice(RepairMode.SKIP, "Its rows have one replica, so there is nothing to compare.")
+    if wanted.wish is RepairWish.SKIP:
+        return Choice(RepairMode.SKIP, "Its policy says so.")
+    if wanted.wish is RepairWish.AUTO and facts.compaction.endswith(_TIME_WINDOW) and facts.default_ttl > 0:
+        return Choice(RepairMode.SKIP, "Its rows expire by themselves, and a repair would mix its time windows.")
+    if wanted.wish is RepairWish.FULL:
+        return Choice(RepairMode.FULL, "Its policy says so.")
     if not facts.incremental:
-        return Choice(Mode.FULL, "Its engine has no incremental repair by ranges.")
+        return Choice(RepairMode.FULL, "Its engine has no incremental repair by ranges.")
     if facts.has_views or facts.is_view:
-        return Choice(Mode.FULL, "Tables with materialized views are not repaired incrementally.")
-    if wanted.wish is Wish.INCREMENTAL:
-        return Choice(Mode.INCREMENTAL, "Its policy says so.")
+        return Choice(RepairMode.FULL, "Tables with materialized views are not repaired incrementally.")
+    if wanted.wish is RepairWish.INCREMENTAL:
+        return Choice(RepairMode.INCREMENTAL, "Its policy says so.")
     if checked_ago is not None and checked_ago >= deadline_of(facts, wanted):
-        return Choice(Mode.FULL, "Incremental repair never compares again what it has repaired, so all of it is now.")
-    return Choice(Mode.INCREMENTAL, "What was written since the last repair is compared.")
+        return Choice(
+            RepairMode.FULL, "Incremental repair never compares again what it has repaired, so all of it is now."
+        )
+    return Choice(RepairMode.INCREMENTAL, "What was written since the last repair is compared.")

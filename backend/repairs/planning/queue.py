@@ -11,7 +11,7 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from backend.repairs.planning import tokens
-from backend.repairs.planning.modes import Mode
+from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import FIRST_RATE, GIB, MIB, OVERHEAD
 from backend.repairs.planning.ring import Ring
 from backend.repairs.planning.tokens import Range
@@ -46,7 +46,7 @@ class Work:
     """A table that shall be repaired. `bytes` of one copy that will be compared; `deadline` by the caller's clock."""
 
     table: Table
-    mode: Mode
+    mode: RepairMode
     bytes: int
     deadline: float
     weight: float = 1.0
@@ -60,7 +60,7 @@ class Work:
 class Segment:
     keyspace: str
     tables: tuple[str, ...]
-    mode: Mode
+    mode: RepairMode
     ranges: tuple[Range, ...]
     nodes: tuple[str, ...]
     """All that take part."""
@@ -78,7 +78,7 @@ class Piece:
 
     keyspace: str
     tables: tuple[str, ...]
-    mode: Mode
+    mode: RepairMode
     ranges: tuple[Range, ...]
     failures: int
     splits: int
@@ -210,7 +210,7 @@ class Bundle:
         if not self.seconds_per_token:
             return inf
         room = AIM / self.seconds_per_token
-        if self.mode is Mode.INCREMENTAL:
+        if self.mode is RepairMode.INCREMENTAL:
             # Each call rewrites what lies across its borders: as few calls as may be.
             room = MOST_UNREPAIRED / self.bytes_per_token
         return min(room, (window / _SLACK - OVERHEAD) / self.seconds_per_token)
@@ -553,7 +553,7 @@ def _grouped(
     """Tables that are repaired together: of one keyspace and mode, so small that a segment of one alone would take less
     than the least time, with the same ranges left; together not longer than a segment shall take."""
     widest: dict[int, float] = {}
-    groups: dict[tuple[str, Mode, str, tuple[Range, ...]], list[Work]] = {}
+    groups: dict[tuple[str, RepairMode, str, tuple[Range, ...]], list[Work]] = {}
     for work in sorted(works, key=lambda own: (own.deadline, own.table)):
         ring = rings[work.table.keyspace]
         share = widest.setdefault(id(ring), max(ring.widths, default=0) / (tokens.LAST - tokens.FIRST))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from backend.repairs.planning.modes import Choice, Mode, TableFacts, Wanted, Wish, choose, deadline_of
+from backend.repairs.planning.modes import Choice, RepairMode, RepairWish, TableFacts, Wanted, choose, deadline_of
 from backend.repairs.planning.pace import FIRST_RATE
 from backend.repairs.planning.queue import Table, Work
 from backend.repairs.planning.ring import Member, Ring, placed
@@ -33,7 +33,7 @@ class Asked:
     """What a run was ordered for. No tables: all. `pull_to`: the node that was away; then its ranges are pulled."""
 
     tables: Sequence[Table] = ()
-    wish: Wish | None = None
+    wish: RepairWish | None = None
     pull_to: str = ""
     only_due: bool = False
     """As schedules do: leaves out what is repaired in full and was, not long ago."""
@@ -52,12 +52,12 @@ def select(known: Iterable[Known], asked: Asked, *, now: float) -> tuple[list[Wo
         if asked.tables and own.table not in asked.tables:
             continue
         choice = _choice(own, asked, now)
-        if choice.mode is Mode.SKIP:
+        if choice.mode is RepairMode.SKIP:
             skipped.append(Skipped(own.table, choice.why))
             continue
         deadline = deadline_of(own.facts, own.wanted)
         never = own.checked_at is None
-        size = own.facts.bytes if choice.mode is not Mode.INCREMENTAL or never else own.facts.unrepaired_bytes
+        size = own.facts.bytes if choice.mode is not RepairMode.INCREMENTAL or never else own.facts.unrepaired_bytes
         works.append(
             Work(
                 table=own.table,
@@ -77,14 +77,14 @@ def _choice(own: Known, asked: Asked, now: float) -> Choice:
     if asked.wish is not None:
         wanted = Wanted(wish=asked.wish, deadline=wanted.deadline)
     choice = choose(own.facts, wanted, checked_ago=None if own.checked_at is None else now - own.checked_at)
-    if choice.mode is Mode.SKIP:
+    if choice.mode is RepairMode.SKIP:
         return choice
     if asked.pull_to:
-        return Choice(Mode.PULL, "The node was away longer than others keep what it missed.")
-    if asked.only_due and choice.mode is Mode.FULL and own.repaired_at is not None:
+        return Choice(RepairMode.PULL, "The node was away longer than others keep what it missed.")
+    if asked.only_due and choice.mode is RepairMode.FULL and own.repaired_at is not None:
         checked = own.repaired_at if own.checked_at is None else min(own.repaired_at, own.checked_at)
         if now - checked < deadline_of(own.facts, own.wanted) * _DUE:
-            return Choice(Mode.SKIP, "All of it was compared not long ago; it is not due yet.")
+            return Choice(RepairMode.SKIP, "All of it was compared not long ago; it is not due yet.")
     return choice
 
 

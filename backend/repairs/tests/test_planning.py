@@ -6,7 +6,7 @@ import pytest
 from backend.clusters.windows import Window
 from backend.repairs.planning import pace, tokens
 from backend.repairs.planning.forecast import done_at, forecast
-from backend.repairs.planning.modes import DAY, Mode, TableFacts, Wanted, Wish, choose, deadline_of
+from backend.repairs.planning.modes import DAY, RepairMode, RepairWish, TableFacts, Wanted, choose, deadline_of
 from backend.repairs.planning.pace import GIB, MIB, Brake, Load, Tolerance, braked, effort, trouble_of
 from backend.repairs.planning.queue import MOST_UNREPAIRED, Queue, Slots, Table, Work
 from backend.repairs.planning.ring import Member, Ring, placed
@@ -25,7 +25,7 @@ def facts(**more: object) -> TableFacts:
     return TableFacts(**given | more)  # type: ignore[arg-type]
 
 
-def work(name: str, size: int, mode: Mode = Mode.FULL, **more: object) -> Work:
+def work(name: str, size: int, mode: RepairMode = RepairMode.FULL, **more: object) -> Work:
     given: dict[str, object] = {"table": Table("shop", name), "mode": mode, "bytes": size, "deadline": 0.0}
     return Work(**given | more)  # type: ignore[arg-type]
 
@@ -64,19 +64,24 @@ def test_it_refuses_a_ring_with_a_hole():
 @pytest.mark.parametrize(
     ("table", "wanted", "checked_ago", "mode"),
     [
-        (facts(), Wanted(), None, Mode.INCREMENTAL),
-        (facts(), Wanted(), 4.9 * DAY, Mode.INCREMENTAL),
-        (facts(), Wanted(), 5 * DAY, Mode.FULL),
-        (facts(gc_grace=2 * DAY), Wanted(), 1 * DAY, Mode.FULL),
-        (facts(has_views=True), Wanted(), None, Mode.FULL),
-        (facts(is_view=True), Wanted(), None, Mode.FULL),
-        (facts(incremental=False), Wanted(wish=Wish.INCREMENTAL), None, Mode.FULL),
-        (facts(), Wanted(wish=Wish.INCREMENTAL), 90 * DAY, Mode.INCREMENTAL),
-        (facts(replicas=1), Wanted(wish=Wish.FULL), None, Mode.SKIP),
-        (facts(), Wanted(wish=Wish.SKIP), None, Mode.SKIP),
-        (facts(compaction="TimeWindowCompactionStrategy", default_ttl=60), Wanted(), None, Mode.SKIP),
-        (facts(compaction="TimeWindowCompactionStrategy", default_ttl=60), Wanted(wish=Wish.FULL), None, Mode.FULL),
-        (facts(compaction="TimeWindowCompactionStrategy"), Wanted(), None, Mode.INCREMENTAL),
+        (facts(), Wanted(), None, RepairMode.INCREMENTAL),
+        (facts(), Wanted(), 4.9 * DAY, RepairMode.INCREMENTAL),
+        (facts(), Wanted(), 5 * DAY, RepairMode.FULL),
+        (facts(gc_grace=2 * DAY), Wanted(), 1 * DAY, RepairMode.FULL),
+        (facts(has_views=True), Wanted(), None, RepairMode.FULL),
+        (facts(is_view=True), Wanted(), None, RepairMode.FULL),
+        (facts(incremental=False), Wanted(wish=RepairWish.INCREMENTAL), None, RepairMode.FULL),
+        (facts(), Wanted(wish=RepairWish.INCREMENTAL), 90 * DAY, RepairMode.INCREMENTAL),
+        (facts(replicas=1), Wanted(wish=RepairWish.FULL), None, RepairMode.SKIP),
+        (facts(), Wanted(wish=RepairWish.SKIP), None, RepairMode.SKIP),
+        (facts(compaction="TimeWindowCompactionStrategy", default_ttl=60), Wanted(), None, RepairMode.SKIP),
+        (
+            facts(compaction="TimeWindowCompactionStrategy", default_ttl=60),
+            Wanted(wish=RepairWish.FULL),
+            None,
+            RepairMode.FULL,
+        ),
+        (facts(compaction="TimeWindowCompactionStrategy"), Wanted(), None, RepairMode.INCREMENTAL),
     ],
 )
 def test_it_chooses_how_a_table_is_repaired(table, wanted, checked_ago, mode):
@@ -111,8 +116,8 @@ def test_a_large_table_is_cut_into_segments_of_about_a_minute():
 
 def test_an_incremental_repair_is_cut_by_what_is_unrepaired_only():
     of = three_nodes()
-    assert len(list(Queue({"shop": of}, [work("t", 7 * GIB, Mode.INCREMENTAL)]).segments())) == 1
-    cut = list(Queue({"shop": of}, [work("t", 70 * GIB, Mode.INCREMENTAL)]).segments())
+    assert len(list(Queue({"shop": of}, [work("t", 7 * GIB, RepairMode.INCREMENTAL)]).segments())) == 1
+    cut = list(Queue({"shop": of}, [work("t", 70 * GIB, RepairMode.INCREMENTAL)]).segments())
     assert 8 <= len(cut) <= 14
     assert max(segment.bytes for segment in cut) <= 1.3 * MOST_UNREPAIRED
 

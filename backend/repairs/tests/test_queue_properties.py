@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backend.clusters.windows import Window
 from backend.repairs.planning import tokens
-from backend.repairs.planning.modes import Mode
+from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import GIB, MIB
 from backend.repairs.planning.queue import Queue, Table, Work
 from backend.repairs.planning.ring import Ring
@@ -38,7 +38,7 @@ works = st.lists(
     st.builds(
         lambda size, mode, deadline, weight: (size, mode, deadline, weight),
         st.sampled_from([0, 1, 10 * MIB, 900 * MIB, 20 * GIB]),
-        st.sampled_from([Mode.FULL, Mode.INCREMENTAL]),
+        st.sampled_from([RepairMode.FULL, RepairMode.INCREMENTAL]),
         st.floats(-1e6, 1e6),
         st.sampled_from([0.5, 1.0, 2.0]),
     ),
@@ -47,7 +47,7 @@ works = st.lists(
 )
 
 
-def made(given_works: list[tuple[int, Mode, float, float]], keyspaces: int) -> list[Work]:
+def made(given_works: list[tuple[int, RepairMode, float, float]], keyspaces: int) -> list[Work]:
     return [
         Work(table=Table(f"k{at % keyspaces}", f"t{at}"), mode=mode, bytes=size, deadline=deadline, weight=weight)
         for at, (size, mode, deadline, weight) in enumerate(given_works)
@@ -133,7 +133,7 @@ def test_it_starts_only_what_ends_within_a_window(shape, given_works, windows):
 def test_it_pulls_every_range_of_a_node_that_came_back_once(shape, factor, size):
     of = ring(members(**shape), factor)
     back = "n0"
-    work = Work(table=Table("k0", "t0"), mode=Mode.PULL, bytes=size, deadline=0, pull_to=back)
+    work = Work(table=Table("k0", "t0"), mode=RepairMode.PULL, bytes=size, deadline=0, pull_to=back)
     run = Run(rings={"k0": of}, works=[work], seed=shape["seed"], slots=2).to_the_end()
     own = [
         each
@@ -166,7 +166,7 @@ def test_it_knows_what_is_left_when_it_is_made_anew(shape, given_works, started)
 
 def test_it_plans_the_widest_ring_of_the_tests_to_the_end():
     of = ring(members(7, datacenters=2, nodes=200, vnodes=256, racks=3), 3)
-    wanted = [Work(table=Table("k0", "t0"), mode=Mode.FULL, bytes=400 * GIB, deadline=0)]
+    wanted = [Work(table=Table("k0", "t0"), mode=RepairMode.FULL, bytes=400 * GIB, deadline=0)]
     segments = list(Queue({"k0": of}, wanted).segments())
     ranges = sorted(own for segment in segments for own in segment.ranges)
     assert tokens.merged(ranges) == list(tokens.WHOLE)

@@ -13,11 +13,11 @@ from backend.operations.models import Operation
 from backend.repairs import actions, progress
 from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, RepairTable
 from backend.repairs.planning import tokens
-from backend.repairs.planning.modes import DAY, Mode, TableFacts
+from backend.repairs.planning.modes import DAY, RepairMode, TableFacts
 from backend.repairs.planning.pace import GIB
 from backend.repairs.planning.queue import Table, Work
 from backend.repairs.queries import due_schedules
-from backend.repairs.states import RunState, SegmentState
+from backend.repairs.states import RepairRunState, RepairSegmentState
 
 __all__ = ["_catalog", "active", "api", "creating", "foreign"]
 
@@ -66,7 +66,9 @@ def repaired(active: Cluster) -> Cluster:
     return active
 
 
-def run_with(cluster: Cluster, *done: tuple[int, int], mode: Mode = Mode.FULL, began: datetime | None = None) -> str:
+def run_with(
+    cluster: Cluster, *done: tuple[int, int], mode: RepairMode = RepairMode.FULL, began: datetime | None = None
+) -> str:
     run = RepairRun.objects.create(cluster=cluster, reason="order")
     work = Work(table=Table("shop", "orders"), mode=mode, bytes=GIB, deadline=0)
     progress.planned(run.id, [work], [], segments=2)
@@ -79,7 +81,7 @@ def run_with(cluster: Cluster, *done: tuple[int, int], mode: Mode = Mode.FULL, b
             ranges=[[start, end]],
             nodes=list(cluster.nodes.values_list("id", flat=True)),
             coordinator=cluster.nodes.all()[0].id,
-            state=SegmentState.DONE,
+            state=RepairSegmentState.DONE,
             started_at=began or datetime.now(UTC),
         )
     return run.id
@@ -170,7 +172,7 @@ def test_repairs_of_others_do_not_exist(foreign: ApiClient, repaired: Cluster):
 
 def test_tables_tell_until_when_they_are_protected(api: ApiClient, repaired: Cluster):
     began = datetime.now(UTC) - timedelta(days=6)
-    progress.ended(run_with(repaired, tokens.WHOLE[0], began=began), RunState.DONE)
+    progress.ended(run_with(repaired, tokens.WHOLE[0], began=began), RepairRunState.DONE)
     page = api.get(path(repaired, "/tables")).json()
     orders, people = page["items"]
     assert (orders["table"], orders["protection"]) == ("orders", "amber")
@@ -203,7 +205,7 @@ def test_a_policy_is_set_and_kept_when_tables_are_read_again(api: ApiClient, rep
 
 
 def test_a_table_of_the_same_name_is_another_table(repaired: Cluster):
-    progress.ended(run_with(repaired, tokens.WHOLE[0]), RunState.DONE)
+    progress.ended(run_with(repaired, tokens.WHOLE[0]), RepairRunState.DONE)
     assert RepairTable.objects.get(name="orders").repaired_at is not None
     row = RepairTable.objects.get(name="orders")
     progress.tables_seen(repaired.id, [("another id", TableFacts(keyspace="shop", name="orders", **row.facts))])
@@ -270,10 +272,10 @@ def test_a_plan_says_what_would_be_done(api: ApiClient, repaired: Cluster):
 
 def test_a_run_that_ends_counts_what_it_repaired(repaired: Cluster):
     began = datetime.now(UTC) - timedelta(hours=1)
-    progress.ended(run_with(repaired, (tokens.FIRST, 0), began=began), RunState.STOPPED)
+    progress.ended(run_with(repaired, (tokens.FIRST, 0), began=began), RepairRunState.STOPPED)
     row = RepairTable.objects.get(name="orders")
     assert (row.repaired_at, row.checked_at) == (None, None)
-    progress.ended(run_with(repaired, (0, tokens.LAST)), RunState.DONE)
+    progress.ended(run_with(repaired, (0, tokens.LAST)), RepairRunState.DONE)
     row.refresh_from_db()
     assert row.repaired_at is not None
     assert abs(row.repaired_at - began) < timedelta(seconds=2)
@@ -282,7 +284,7 @@ def test_a_run_that_ends_counts_what_it_repaired(repaired: Cluster):
 
 
 def test_a_pull_protects_nothing(repaired: Cluster):
-    progress.ended(run_with(repaired, tokens.WHOLE[0], mode=Mode.PULL), RunState.DONE)
+    progress.ended(run_with(repaired, tokens.WHOLE[0], mode=RepairMode.PULL), RepairRunState.DONE)
     assert RepairTable.objects.get(name="orders").repaired_at is None
 
 

@@ -3538,8 +3538,10 @@ export type MemberPage = {
 
 /**
  * Mode
+ *
+ * How a change is made.
  */
-export type Mode = 'incremental' | 'full' | 'pull' | 'skip';
+export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_possible';
 
 /**
  * NetworkConnection
@@ -4572,18 +4574,6 @@ export type PlannedWork = {
 };
 
 /**
- * Priority
- */
-export type Priority = 'high' | 'normal' | 'low';
-
-/**
- * Protection
- *
- * How much of the time in which deleted data stays deleted is used up: under half, half, four fifths, all.
- */
-export type Protection = 'good' | 'amber' | 'red' | 'over' | 'unknown' | 'not-needed';
-
-/**
  * PurgePlan
  *
  * What a purge of a location would take away.
@@ -4645,7 +4635,7 @@ export type RepairAsked = {
      * keyspace.table; none: all
      */
     tables: Array<string>;
-    mode: Wish | null;
+    mode: RepairWish | null;
     /**
      * Node Id
      *
@@ -4780,9 +4770,14 @@ export type RepairMapTable = {
      * Equal parts of the ring, in order: which share of each is in which state; the rest is to come
      */
     cells: Array<{
-        [key in SegmentState]?: number;
+        [key in RepairSegmentState]?: number;
     }>;
 };
+
+/**
+ * RepairMode
+ */
+export type RepairMode = 'incremental' | 'full' | 'pull' | 'skip';
 
 /**
  * RepairOrder
@@ -4797,7 +4792,7 @@ export type RepairOrder = {
     /**
      * incremental or full; left out: each table's own. full also does what is skipped otherwise
      */
-    mode?: Wish | null;
+    mode?: RepairWish | null;
     /**
      * Any Time
      *
@@ -4874,7 +4869,7 @@ export type RepairPlanTable = {
      * Table
      */
     table: string;
-    mode: Mode;
+    mode: RepairMode;
     /**
      * Bytes
      */
@@ -4895,12 +4890,12 @@ export type RepairPlanTable = {
  * RepairPolicy
  */
 export type RepairPolicy = {
-    mode: Wish;
+    mode: RepairWish;
     /**
      * Deadline Hours
      */
     deadline_hours: number | null;
-    priority: Priority;
+    priority: RepairPriority;
 };
 
 /**
@@ -4909,15 +4904,27 @@ export type RepairPolicy = {
  * What is left out stays.
  */
 export type RepairPolicyWish = {
-    mode?: Wish | null;
+    mode?: RepairWish | null;
     /**
      * Deadline Hours
      *
      * In which all of it shall be repaired; 0: the usual five days
      */
     deadline_hours?: number | null;
-    priority?: Priority | null;
+    priority?: RepairPriority | null;
 };
+
+/**
+ * RepairPriority
+ */
+export type RepairPriority = 'high' | 'normal' | 'low';
+
+/**
+ * RepairProtection
+ *
+ * How much of the time in which deleted data stays deleted is used up: under half, half, four fifths, all.
+ */
+export type RepairProtection = 'good' | 'amber' | 'red' | 'over' | 'unknown' | 'not-needed';
 
 /**
  * RepairRun
@@ -4933,8 +4940,8 @@ export type RepairRun = {
      * Pause, resume and stop it by this operation
      */
     operation_id: string;
-    reason: RunReason;
-    state: RunState;
+    reason: RepairRunReason;
+    state: RepairRunState;
     asked: RepairAsked;
     /**
      * Progress
@@ -4991,8 +4998,8 @@ export type RepairRunDetail = {
      * Pause, resume and stop it by this operation
      */
     operation_id: string;
-    reason: RunReason;
-    state: RunState;
+    reason: RepairRunReason;
+    state: RepairRunState;
     asked: RepairAsked;
     /**
      * Progress
@@ -5070,6 +5077,18 @@ export type RepairRunPage = {
 };
 
 /**
+ * RepairRunReason
+ */
+export type RepairRunReason = 'schedule' | 'order' | 'catch-up';
+
+/**
+ * RepairRunState
+ *
+ * `partial`: it ended, and some ranges could not be repaired; they are named.
+ */
+export type RepairRunState = 'running' | 'done' | 'partial' | 'stopped';
+
+/**
  * RepairRunTable
  */
 export type RepairRunTable = {
@@ -5081,7 +5100,7 @@ export type RepairRunTable = {
      * Table
      */
     table: string;
-    mode: Mode;
+    mode: RepairMode;
     /**
      * Bytes
      */
@@ -5192,8 +5211,8 @@ export type RepairSegment = {
      * Tables
      */
     tables: Array<string>;
-    mode: Mode;
-    state: SegmentState;
+    mode: RepairMode;
+    state: RepairSegmentState;
     /**
      * Ranges
      *
@@ -5268,6 +5287,13 @@ export type RepairSegmentPage = {
 };
 
 /**
+ * RepairSegmentState
+ *
+ * `waiting`: it failed and is tried again. `replaced`: others stand in its place, or its tables are gone.
+ */
+export type RepairSegmentState = 'running' | 'done' | 'waiting' | 'replaced' | 'given-up';
+
+/**
  * RepairSegmentsQuery
  */
 export type RepairSegmentsQuery = {
@@ -5277,7 +5303,7 @@ export type RepairSegmentsQuery = {
      * Items per page, 1 to 200
      */
     limit?: number;
-    state?: SegmentState | null;
+    state?: RepairSegmentState | null;
     /**
      * Cursor
      *
@@ -5327,7 +5353,7 @@ export type RepairTable = {
     /**
      * How the next run repairs it
      */
-    mode: Mode;
+    mode: RepairMode;
     /**
      * Mode Reason
      */
@@ -5351,7 +5377,7 @@ export type RepairTable = {
      * repaired_at and gc_grace_seconds
      */
     protected_until: string | null;
-    protection: Protection;
+    protection: RepairProtection;
     /**
      * Last Run Id
      */
@@ -5431,6 +5457,13 @@ export type RepairTablesQuery = {
 };
 
 /**
+ * RepairWish
+ *
+ * What people may ask for; what comes of it is a mode.
+ */
+export type RepairWish = 'auto' | 'incremental' | 'full' | 'skip';
+
+/**
  * Repairs
  */
 export type Repairs = {
@@ -5448,7 +5481,7 @@ export type Repairs = {
      * Tables
      */
     tables: {
-        [key in Protection]?: number;
+        [key in RepairProtection]?: number;
     };
     current_run: RepairRun | null;
     /**
@@ -5616,18 +5649,6 @@ export type RotateCertificates = {
 };
 
 /**
- * RunReason
- */
-export type RunReason = 'schedule' | 'order' | 'catch-up';
-
-/**
- * RunState
- *
- * `partial`: it ended, and some ranges could not be repaired; they are named.
- */
-export type RunState = 'running' | 'done' | 'partial' | 'stopped';
-
-/**
  * S3LocationOrder
  */
 export type S3LocationOrder = {
@@ -5696,13 +5717,6 @@ export type Scale = {
      */
     datacenter?: string | null;
 };
-
-/**
- * SegmentState
- *
- * `waiting`: it failed and is tried again. `replaced`: others stand in its place, or its tables are gone.
- */
-export type SegmentState = 'running' | 'done' | 'waiting' | 'replaced' | 'given-up';
 
 /**
  * Session
@@ -6210,13 +6224,6 @@ export type VerifyStarted = {
  * In the order in which Python and the rows number them: Monday is 0.
  */
 export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
-
-/**
- * Wish
- *
- * What people may ask for; what comes of it is a mode.
- */
-export type Wish = 'auto' | 'incremental' | 'full' | 'skip';
 
 /**
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -10150,7 +10157,7 @@ export type ListRepairSegmentsData = {
          * Items per page, 1 to 200
          */
         limit?: number;
-        state?: SegmentState | null;
+        state?: RepairSegmentState | null;
         /**
          * Cursor
          *
