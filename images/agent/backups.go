@@ -14,13 +14,14 @@ const (
 	DropRestore    JobKind = "drop-restore"
 	DescribeSchema JobKind = "describe-schema"
 	CreateSchema   JobKind = "create-schema"
+	TruncateTables JobKind = "truncate-tables"
 )
 
 // BackupJobKinds are all of those.
 func BackupJobKinds() []JobKind {
 	return []JobKind{
 		Snapshot, ClearSnapshot, IndexSnapshot, UploadBundles, VerifyObjects, FetchBundles, ImportBundles, DropRestore,
-		DescribeSchema, CreateSchema,
+		DescribeSchema, CreateSchema, TruncateTables,
 	}
 }
 
@@ -266,6 +267,11 @@ type DropRestoreParameters struct {
 	Restore string `json:"restore"`
 }
 
+// TruncateTablesParameters are those of the job truncate-tables.
+type TruncateTablesParameters struct {
+	Tables []TableName `json:"tables"`
+}
+
 // DescribeSchemaParameters are those of the job describe-schema.
 type DescribeSchemaParameters struct {
 	// Keyspaces left out: all that are not the engine's own.
@@ -342,6 +348,8 @@ type KeyspaceToCreate struct {
 	Replication map[string]int `json:"replication,omitempty"`
 	// Statements as told; those of what is there already are passed over.
 	Statements []SchemaStatement `json:"statements"`
+	// Tables as told: with them, tables that are there already must have the same columns.
+	Tables []TableSchema `json:"tables,omitempty"`
 	// RenamedTables are new names of tables, by the old ones.
 	RenamedTables map[string]string `json:"renamed_tables,omitempty"`
 	// KeepIDs gives tables the ids that they had; for files that are placed. Not together with new names.

@@ -302,6 +302,13 @@ class BackupCall:
             raise AgentRefused("engine-not-running", "the engine does not run")
 
 
+def without(document: Mapping[str, Any], tables: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """A node's document when tables were emptied; its snapshots stay."""
+    held, gone = NodeBackups.stored(document), set(tables)
+    held.sstables = [sstable for sstable in held.sstables if (sstable.keyspace, sstable.table) not in gone]
+    return held.document()
+
+
 def _sstables(documents: Iterable[Mapping[str, Any]]) -> list[SSTable]:
     return [SSTable(**document) for document in documents]
 

@@ -167,6 +167,8 @@ class FakeCall:
                 return self._tell_of_data(kind)
             case _ if kind in fake_backups.JOBS:
                 return self._back_up(kind, parameters)
+            case "truncate-tables":
+                return self._truncate(parameters)
             case _ if kind in fake_schema.JOBS:
                 ring = self._ring_up()
                 result = fake_schema.work(ring.schema, ring.keyspaces, kind, parameters)
@@ -359,6 +361,23 @@ class FakeCall:
         result = call.work(kind, parameters)
         self.node.backups = call.node.document()
         return result
+
+    def _truncate(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        schema = self._ring_up().schema
+        emptied = {(table["keyspace"], table["table"]) for table in parameters["tables"]}
+        for keyspace, table in sorted(emptied):
+            if table not in schema.get(keyspace, {}):
+                raise AgentRefused("table-not-found", f"there is no table {keyspace}.{table}")
+        others = [m for m in self.membership().ring.members.values() if m.node_id != self.node.node_id]
+        for member in others:
+            if not self._serves(member):
+                raise AgentRefused("truncate-failed", f"{member.address} is down, and all nodes are needed")
+        for member in others:
+            other = Node(**(find(self.database, f"node {member.node_id}") or {}))
+            other.backups = fake_backups.without(other.backups, emptied)
+            store(self.database, f"node {member.node_id}", other)
+        self.node.backups = fake_backups.without(self.node.backups, emptied)
+        return {}
 
     def bundles(self, tag: str, *, after: str, limit: int) -> BundlePage:
         return self._backup_call().bundles(tag, after=after, limit=limit)

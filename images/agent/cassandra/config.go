@@ -87,6 +87,8 @@ var guarded = []string{
 	"commitlog_directory", "hints_directory", "saved_caches_directory", "cdc_raw_directory", "heap_dump_path",
 	"allocate_tokens_for_keyspace", "allocate_tokens_for_local_replication_factor", "transparent_data_encryption_options",
 	"audit_logging_options", "full_query_logging_options", "jmx_server_options",
+	// An engine that has files with such names does not start without it.
+	"uuid_sstable_identifiers_enabled",
 }
 
 // parseConfig reads and checks a document. Error codes: invalid-config, setting-not-allowed.

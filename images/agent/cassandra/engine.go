@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ringmaster/agent"
+	"ringmaster/agent/backup"
 	"ringmaster/agent/enginetls"
 	"ringmaster/agent/jolokia"
 	"ringmaster/agent/process"
@@ -36,6 +37,7 @@ type Engine struct {
 	log        *slog.Logger
 	supervisor *supervise.Supervisor
 	management *jolokia.Client
+	backups    *backup.Service
 	seeds      seedsDue
 	// cpus are those that the engine may run on; none means all.
 	cpus []int
@@ -72,12 +74,22 @@ func New(folder, cache, nodeID string, identity enginetls.Identity, log *slog.Lo
 	}
 	e.control = newControlSession(e.place, e.dial)
 	e.management = jolokia.New(e.place.managementLogin)
+	var err error
+	node := backup.Node{Snapshot: e.place.snapshotFolders, Restores: e.place.restores()}
+	if e.backups, err = backup.New(e.place.backups(), nodeID, node); err != nil {
+		return nil, err
+	}
 	supervisor, err := supervise.New(program{e}, filepath.Join(e.place.root, "engine.json"), supervise.DefaultTiming(), log)
 	if err != nil {
 		return nil, err
 	}
 	e.supervisor = supervisor
 	return e, nil
+}
+
+// Bundles implements httpapi.Snapshots.
+func (e *Engine) Bundles(tag, after string, limit int) (agent.BundlePage, error) {
+	return e.backups.Bundles(tag, after, limit)
 }
 
 // RunOn confines the engine to some CPUs from its next start on. Call it before Run.
@@ -197,6 +209,18 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.Settings:      worker(e.settings),
 		agent.ApplySettings: worker(e.applySettings),
 		agent.ReloadTLS:     worker(e.reloadTLS),
+
+		agent.Snapshot:       worker(e.snapshot),
+		agent.ClearSnapshot:  worker(e.clearSnapshot),
+		agent.IndexSnapshot:  worker(e.backups.Index),
+		agent.UploadBundles:  worker(e.backups.Upload),
+		agent.VerifyObjects:  worker(e.backups.Verify),
+		agent.FetchBundles:   worker(e.backups.Fetch),
+		agent.ImportBundles:  worker(e.importBundles),
+		agent.DropRestore:    worker(e.backups.Drop),
+		agent.DescribeSchema: worker(e.describeSchema),
+		agent.CreateSchema:   worker(e.createSchema),
+		agent.TruncateTables: worker(e.truncateTables),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +99,7 @@ func allowed() []managed {
 		{Name: streamManager, Attributes: readable("CurrentStreams")},
 		{Name: gossiper, Operations: []string{"reloadSeeds"}},
 		{Name: "org.apache.cassandra.metrics:*", Attributes: readable("Count", "Value", "99thPercentile")},
-	}, accessBeans()...))
+	}, slices.Concat(accessBeans(), snapshotBeans())...))
 }
 
 // policy is Jolokia's own form of it. An empty list of commands means: nothing but what is allowed below.

@@ -134,6 +134,8 @@ func settings(config Config, place folders, tls tlsFiles, start boot) map[string
 		"streaming_state_size":  "4MiB",
 		"commitlog_sync":        "periodic",
 		"commitlog_sync_period": "10000ms",
+		// No two SSTables, of any node, ever have the same name: a backup can tell which ones it has. Those that are there keep theirs.
+		"uuid_sstable_identifiers_enabled": true,
 		"server_encryption_options": merged(pemFiles(tls), map[string]any{
 			"internode_encryption": "all",
 			"require_client_auth":  true,

@@ -47,6 +47,11 @@ type Machine interface {
 	Tuning(ctx context.Context) (agent.TuningReport, error)
 }
 
+// Snapshots are those that were indexed. Errors are *agent.Error.
+type Snapshots interface {
+	Bundles(tag, after string, limit int) (agent.BundlePage, error)
+}
+
 // API joins what is served.
 type API struct {
 	NodeID       string
@@ -57,7 +62,9 @@ type API struct {
 	// EngineCertificates are renewed as the agent's own are, and come with the authorities that the engine trusts.
 	EngineCertificates EngineCertificates
 	Machine            Machine
-	Log                *slog.Logger
+	// Snapshots are nil with an engine that has none.
+	Snapshots Snapshots
+	Log       *slog.Logger
 }
 
 // Handler routes the API. Who may call is decided by TLS, before it.
@@ -74,6 +81,7 @@ func (a *API) Handler() http.Handler {
 	routes.HandleFunc("PUT /v1/jobs/{name}", a.answer(a.putJob))
 	routes.HandleFunc("GET /v1/jobs/{name}", a.answer(a.getJob))
 	routes.HandleFunc("DELETE /v1/jobs/{name}", a.answer(a.deleteJob))
+	routes.HandleFunc("GET /v1/snapshots/{tag}/bundles", a.answer(a.bundles))
 	routes.HandleFunc("GET /v1/certificate", a.answer(a.getCertificate))
 	routes.HandleFunc("POST /v1/certificate/request", a.answer(a.requestCertificate))
 	routes.HandleFunc("PUT /v1/certificate", a.answer(a.putCertificate))
@@ -125,15 +133,16 @@ func (a *API) answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 
 func statusOf(code string) int {
 	switch code {
-	case "job-not-found", "unknown-keyspace":
+	case "job-not-found", "unknown-keyspace", "snapshot-not-found":
 		return http.StatusNotFound
 	case "engine-not-running", "management-unreachable", "control-unknown", "ring-changing":
 		return http.StatusServiceUnavailable
-	case "job-differs", "identity-fixed", "no-renewal":
+	case "job-differs", "identity-fixed", "no-renewal", "snapshot-not-indexed":
 		return http.StatusConflict
 	case "body-too-large":
 		return http.StatusRequestEntityTooLarge
-	case "invalid-body", "invalid-name", "unknown-kind", "invalid-wait", "invalid-config", "setting-not-allowed", "certificate-refused", "not-supported":
+	case "invalid-body", "invalid-name", "unknown-kind", "invalid-wait", "invalid-page", "invalid-parameters", "invalid-config", "setting-not-allowed",
+		"certificate-refused", "not-supported":
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
@@ -208,6 +217,20 @@ func (a *API) getJob(request *http.Request) (any, error) {
 
 func (a *API) deleteJob(request *http.Request) (any, error) {
 	return nil, a.Jobs.Delete(request.PathValue("name"))
+}
+
+func (a *API) bundles(request *http.Request) (any, error) {
+	if a.Snapshots == nil {
+		return nil, agent.Errorf("not-supported", "The agent does not index snapshots of this engine.")
+	}
+	limit := 1000
+	if text := request.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil {
+			return nil, agent.Errorf("invalid-page", "limit must be a number.")
+		}
+	}
+	return a.Snapshots.Bundles(request.PathValue("tag"), request.URL.Query().Get("after"), limit)
 }
 
 func (a *API) getCertificate(*http.Request) (any, error) { return a.Certificates.Certificate() }

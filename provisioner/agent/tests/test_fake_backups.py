@@ -1,11 +1,20 @@
 import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from provisioner.agent.base import AgentRefused, Job
-from provisioner.agent.bundle_format import BundleKeys, DamagedObjectError, WrongKeyError, object_name, opened, sealed
+from provisioner.agent.bundle_format import (
+    BundleKeys,
+    DamagedObjectError,
+    WrongKeyError,
+    bundle_key,
+    object_name,
+    opened,
+    sealed,
+)
 from provisioner.agent.conformance import client, run, start_all
 from provisioner.agent.fake import FakeAgents
 
@@ -69,6 +78,16 @@ def test_it_pages_bundles(agents: FakeAgents, store: dict[str, Any]) -> None:
     assert (first.items[0].min_token, first.items[0].max_token) == (-(2**63), 2**63 - 1)
 
 
+def test_it_empties_tables_on_all_nodes(agents: FakeAgents) -> None:
+    with agents.backups_of("nod_2") as held:
+        held.write("shop", "orders", ROWS)
+    emptied = run(agents, "truncate-tables", {"tables": [{"keyspace": "shop", "table": "orders"}]})
+    assert emptied.state == "succeeded"
+    for node_id in ("nod_1", "nod_2"):
+        with agents.backups_of(node_id) as held:
+            assert held.rows("shop", "orders") == {}
+
+
 @pytest.mark.parametrize("damage", ["flipped", "cut", "missing"])
 def test_it_names_a_damaged_object(agents: FakeAgents, store: dict[str, Any], damage: str) -> None:
     stored = back_up(agents, store)
@@ -110,6 +129,15 @@ def test_it_makes_a_described_schema_elsewhere(agents: FakeAgents) -> None:
     assert made.result == {"created": 2, "existing": 0}
     again = client(agents).ensure_job("again", "create-schema", {"keyspaces": [copy]})
     assert again.result == {"created": 0, "existing": 2}
+
+
+def test_objects_are_those_that_agents_write() -> None:
+    # The same two are in images/agent/backup/format_test.go.
+    keys, components = BundleKeys.derive(KEY), {"Data.db": b"hello", "Statistics.db": b"x"}
+    key, content = bundle_key(keys, "nb-big", components), sealed(keys, "nb-big", components)
+    assert key == "64b39d76629d591408f50cdaa9528b28fbba6bdef669ee46ce6f3da90425a27b"
+    assert hashlib.sha256(content).hexdigest() == "853b164e2378e45e5f7b1c2f2f6ae222dfcc9f503c1001cc40063ed627fedffa"
+    assert opened(keys, key, content) == ("nb-big", components)
 
 
 def test_an_object_is_opened_with_its_key_only() -> None:

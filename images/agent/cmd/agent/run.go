@@ -65,6 +65,9 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		NodeID: chosen.data.NodeID, Agent: agent.AgentStatus{Version: version, StartedAt: started}, Engine: joined.engine,
 		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Machine: node, Log: log,
 	}
+	if snapshots, has := joined.engine.(httpapi.Snapshots); has {
+		api.Snapshots = snapshots
+	}
 	security, err := joined.identity.ServerConfig()
 	if err != nil {
 		return err
