@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from provisioner import runner
 from provisioner.operations import registry
 from provisioner.reconcile import (
+    backups,
     capacity,
     certificates,
     connections,
@@ -138,6 +139,13 @@ def reconcile_images() -> None:
     """See provisioner/reconcile/images.py."""
     close_old_connections()
     images.tell_of_deprecated()
+
+
+@shared_task(name="provisioner.reconcile_backups", time_limit=RECONCILE_LIMIT)
+def reconcile_backups() -> None:
+    """See provisioner/reconcile/backups.py."""
+    close_old_connections()
+    backups.see_to_backups()
 
 
 @shared_task(name="provisioner.ping")

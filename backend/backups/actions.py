@@ -392,6 +392,7 @@ def purge_location(who: Identity, location_id: str) -> dict[str, Any]:
     return {"location": get_location(who, row.id), "operation": get_operation(who, operation.id)}
 
 
+@transaction.atomic
 def start_purge(location: BackupLocation, organisation_id: str, *, actor: str) -> Operation:
     """The one that is open already, or a new one: one at a time for an organisation's place in a location."""
     BackupLocation.objects.select_for_update().get(id=location.id)

@@ -125,6 +125,9 @@ class Backup(models.Model):
     key_id = models.CharField(max_length=16, help_text="Names the key that it is encrypted with")
     schema_sha256 = models.CharField(max_length=64, blank=True)
     manifest_sha256 = models.CharField(max_length=64, blank=True)
+    damaged_manifest = models.CharField(
+        max_length=200, blank=True, help_text="Name of a manifest that a verification found to be missing or changed"
+    )
     taken_at = models.DateTimeField(null=True, help_text="When the last node's snapshot was made")
     bundles = models.PositiveIntegerField(default=0)
     bytes = models.BigIntegerField(default=0, help_text="Of all nodes' files")
@@ -176,6 +179,7 @@ class BackupNode(models.Model):
     tokens = models.JSONField(default=list)
     state = models.CharField(max_length=16, default=NodeBackupState.PENDING)
     reason = models.TextField(blank=True, help_text="Why it is lost")
+    silent_since = models.DateTimeField(null=True, help_text="Since when its agent does not answer")
     taken_at = models.DateTimeField(null=True)
     cursor = models.CharField(max_length=500, blank=True, help_text="Up to where its bundles were read")
     bundles = models.PositiveIntegerField(default=0)

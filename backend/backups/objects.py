@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from backend.backups.models import Backup, BackupBundle, BackupLocation, BackupNode, BackupObject, BackupTable
+from backend.backups.states import NodeBackupState
 
 GRACE = timedelta(hours=24)
 """How long what nobody needs any more stays: a backup that is cancelled and made again finds it."""
@@ -55,12 +56,14 @@ def of_backup(backup: Backup) -> QuerySet[BackupObject]:
 
 @transaction.atomic
 def refer(node_id: int, bundles: Sequence[Bundle], *, after: str, cursor: str) -> None:
-    """A page of a node's bundles, read after `after`; `cursor`: where the next begins. Repeating one changes nothing.
+    """A page of a node's bundles, read after `after`; `cursor`: where the next begins, empty: this was the last one.
+
+    Repeating one changes nothing.
 
     Raises BeingDeleted; then nothing was written, and it is to be tried again.
     """
     node = BackupNode.objects.select_for_update().select_related("backup").get(id=node_id)
-    if node.cursor != after:
+    if node.cursor != after or node.state != NodeBackupState.SNAPSHOT:
         return
     backup = node.backup
     tables = _tables(backup, bundles)
@@ -86,7 +89,8 @@ def refer(node_id: int, bundles: Sequence[Bundle], *, after: str, cursor: str) -
     node.bundles += len(bundles)
     node.bytes += sum(bundle.bytes for bundle in bundles)
     node.new_bytes += sum(objects[key].bytes for key in fresh)
-    node.save(update_fields=["cursor", "bundles", "bytes", "new_bytes"])
+    node.state = node.state if cursor else NodeBackupState.INDEXED
+    node.save(update_fields=["cursor", "bundles", "bytes", "new_bytes", "state"])
 
 
 def _tables(backup: Backup, bundles: Sequence[Bundle]) -> dict[tuple[str, str], BackupTable]:

@@ -356,7 +356,8 @@ def damaged(backup_ids: Collection[str]) -> dict[str, str]:
     """By backup, the name of one of its objects that is known to be missing or changed. Only of those that have one."""
     found = BackupBundle.objects.filter(node__backup_id__in=backup_ids, object__in=_bad_objects(backup_ids))
     names = found.values_list("node__backup_id", "object__key").distinct()
-    return dict(names)
+    manifests = Backup.objects.filter(~Q(damaged_manifest=""), id__in=backup_ids)
+    return dict(names) | dict(manifests.values_list("id", "damaged_manifest"))
 
 
 def _bad_objects(backup_ids: Collection[str]) -> QuerySet[BackupObject]:
@@ -517,6 +518,11 @@ def due_schedules(*, at_most: int) -> list[BackupSchedule]:
     """Of clusters that serve, the longest due first: one query over all clusters."""
     rows = BackupSchedule.objects.filter(due_at__lte=Now(), enabled=True, deleted_at=None, cluster__state__in=SERVING)
     return list(rows.select_related("cluster", "location").order_by("due_at")[:at_most])
+
+
+def is_backed_up(schedule: BackupSchedule) -> bool:
+    """Whether a backup that the schedule ordered is still being made."""
+    return schedule.backups.filter(state=BackupState.RUNNING).exists()
 
 
 def to_purge(*, every: timedelta, at_most: int) -> list[tuple[str, str]]:

@@ -6,6 +6,8 @@ import json
 import secrets
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.db import transaction
 
 from backend.accounts.models import Organisation
@@ -14,6 +16,10 @@ from backend.clusters import vault
 from backend.clusters.states import SecretPurpose
 
 KEY_BYTES = 32
+
+
+class DocumentChanged(Exception):
+    """A manifest does not open."""
 
 
 @transaction.atomic
@@ -43,6 +49,24 @@ def signature(key: bytes, document: bytes) -> str:
     """Of a manifest, in hex: whoever cannot read the vault cannot make one."""
     signing = hmac.digest(key, b"ringmaster/backup/manifest/1", "sha256")
     return hmac.digest(signing, document, "sha256").hex()
+
+
+def seal_document(key: bytes, name: str, content: bytes) -> bytes:
+    """A manifest as it lies in a store: a nonce of 12 bytes, then AES-256-GCM, with its name as additional data."""
+    nonce = secrets.token_bytes(12)
+    return nonce + AESGCM(_document_key(key)).encrypt(nonce, content, name.encode())
+
+
+def open_document(key: bytes, name: str, sealed: bytes) -> bytes:
+    """Raises DocumentChanged: it was changed, or belongs to another key or name."""
+    try:
+        return AESGCM(_document_key(key)).decrypt(sealed[:12], sealed[12:], name.encode())
+    except (InvalidTag, ValueError) as error:
+        raise DocumentChanged(f"{name} was changed, or is not of this organisation") from error
+
+
+def _document_key(key: bytes) -> bytes:
+    return hmac.digest(key, b"ringmaster/backup/document/1", "sha256")
 
 
 def encryption(key: bytes) -> dict[str, str]:

@@ -19,6 +19,7 @@ class Class(StrEnum):
     ACCESS = "access"
     REPAIR = "repair"
     BACKUP = "backup"
+    RESTORE = "restore"
 
 
 class Verdict(StrEnum):
@@ -61,6 +62,7 @@ CLASSES = {
     "read_access": Class.ACCESS,
     "repair": Class.REPAIR,
     "backup": Class.BACKUP,
+    "restore": Class.RESTORE,
 }
 
 # The database itself keeps a second open one of these off a cluster (operation_exclusive_once). So between any two of
@@ -77,6 +79,7 @@ _PASSWORDS_APART = Rule(
 )
 _REPAIR_YIELDS = "A repair can stop after any range and go on later, so it makes way for {}."
 _BACKUP_FIRST = "The backup that is being made ends first: {}"
+_RESTORE_FIRST = "Data is being restored into this cluster; that must end or be cancelled first{}"
 
 # Running, then wanted.
 TABLE: dict[tuple[Class, Class], Rule] = {
@@ -153,6 +156,27 @@ TABLE: dict[tuple[Class, Class], Rule] = {
     (Class.BACKUP, Class.ACCESS): _PASSWORDS_APART,
     (Class.BACKUP, Class.REPAIR): Rule(Verdict.WAIT, _BACKUP_FIRST.format("a repair rewrites the files it copies.")),
     (Class.BACKUP, Class.BACKUP): Rule(Verdict.WAIT, _BACKUP_FIRST.format("backups are made one after the other.")),
+    (Class.BACKUP, Class.RESTORE): Rule(Verdict.WAIT, _BACKUP_FIRST.format("a restore changes what it copies.")),
+    (Class.CREATE, Class.RESTORE): Rule(Verdict.WAIT, "Data is restored into a cluster as soon as it serves."),
+    (Class.DELETE, Class.RESTORE): _BEING_DELETED,
+    (Class.MEMBERSHIP, Class.RESTORE): Rule(
+        Verdict.REFUSE, "Data is restored by the ranges of the nodes, and these are just being changed."
+    ),
+    (Class.ROLLING, Class.RESTORE): Rule(
+        Verdict.REFUSE, "Data is restored on every node, and one of them may be down for its restart."
+    ),
+    (Class.ACCESS, Class.RESTORE): _PASSWORDS_APART,
+    (Class.REPAIR, Class.RESTORE): Rule(Verdict.MAKE_WAY, _REPAIR_YIELDS.format("a restore")),
+    (Class.RESTORE, Class.CREATE): _MADE_ONCE,
+    (Class.RESTORE, Class.DELETE): Rule(Verdict.REFUSE, _RESTORE_FIRST.format(".")),
+    (Class.RESTORE, Class.MEMBERSHIP): Rule(
+        Verdict.REFUSE, _RESTORE_FIRST.format(": it gives files to the nodes by their ranges.")
+    ),
+    (Class.RESTORE, Class.ROLLING): Rule(Verdict.REFUSE, _RESTORE_FIRST.format(": it needs every node.")),
+    (Class.RESTORE, Class.ACCESS): _PASSWORDS_APART,
+    (Class.RESTORE, Class.REPAIR): Rule(Verdict.WAIT, "A repair begins when all is there that is being restored."),
+    (Class.RESTORE, Class.BACKUP): Rule(Verdict.WAIT, "A backup begins when all is there that is being restored."),
+    (Class.RESTORE, Class.RESTORE): Rule(Verdict.REFUSE, _RESTORE_FIRST.format(": one restore at a time.")),
 }
 
 # Kinds that differ from their class. The running one's kind or class, then the wanted one's.

@@ -58,9 +58,6 @@ TITLES = {
     "repair": "Repair",
     "backup": "Back up",
     "restore": "Restore",
-    "verify_backup": "Verify a backup",
-    "purge_backups": "Delete what no backup needs",
-    "check_backup_location": "Check a backup location",
 }
 
 

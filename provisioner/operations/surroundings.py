@@ -14,6 +14,8 @@ from provisioner.agent.base import AgentClient
 from provisioner.engines.base import Engine
 from provisioner.operations.served_certificate import served_certificate
 from provisioner.providers.base import Provider
+from provisioner.stores import registry as stores
+from provisioner.stores.base import Store, StoreSpec
 
 
 class FindProvider(Protocol):
@@ -29,6 +31,7 @@ class Surroundings:
     agent: Callable[[Node], AgentClient]
     # PEM of the certificate that a node's engine shows to drivers.
     served_certificate: Callable[[Node], str] = served_certificate
+    store: Callable[[StoreSpec], Store] = stores.store
 
 
 class _Place:

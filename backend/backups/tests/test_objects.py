@@ -67,7 +67,9 @@ class World:
         if len(self.backups) < 4:
             backup = finished(self.cluster, self.location, state=BackupState.RUNNING)
             node = self.cluster.nodes.order_by("position")[0]
-            BackupNode.objects.create(backup=backup, node=node, name=node.name, datacenter="dc", rack="r")
+            BackupNode.objects.create(
+                backup=backup, node=node, name=node.name, datacenter="dc", rack="r", state="snapshot"
+            )
             self.backups.append(backup)
 
     def running(self, which: int) -> BackupNode | None:

@@ -1,0 +1,114 @@
+"""What backups need by itself: those that are due, purges, verifications, and a fresh list of tables where one looks.
+
+Each is found by one indexed query over all clusters.
+"""
+
+import time
+from datetime import timedelta
+
+import structlog
+from django.db import transaction
+
+from backend.backups import actions, progress, queries
+from backend.backups.models import BackupLocation, BackupSchedule
+from backend.clusters.models import Cluster, Node
+from backend.clusters.states import NodeState
+from backend.core.errors import Conflict
+from provisioner.agent.base import AgentError
+from provisioner.operations.backup import tables_of
+from provisioner.operations.surroundings import surroundings
+from provisioner.reconcile.alone import alone
+
+log = structlog.get_logger(__name__)
+
+ACTOR = "Ringmaster"
+AT_MOST = 50  # of each, per run
+BUDGET = 10.0  # seconds of new readings per run
+PURGE_EVERY = timedelta(days=1)
+VERIFY_EVERY = timedelta(days=1)
+READ_EVERY = timedelta(minutes=10)
+_JOB = "reading-tables"
+
+
+def see_to_backups() -> int:
+    """How many operations were started."""
+    with alone("reconcile-backups") as mine:
+        if not mine:
+            return 0
+        started = start_due() + _purge() + _verify()
+        _read_tables()
+    return started
+
+
+def start_due() -> int:
+    """A schedule that cannot have its turn now (its backup before is still being made) has the next."""
+    return sum(_start(schedule) for schedule in queries.due_schedules(at_most=AT_MOST))
+
+
+def _start(schedule: BackupSchedule) -> bool:
+    try:
+        with transaction.atomic():
+            if not progress.schedule_took_its_turn(schedule):
+                return False
+            if queries.is_backed_up(schedule):
+                log.info("backup not started, the one before is still open", schedule_id=schedule.id)
+                return False
+            actions.start_backup(
+                schedule.cluster,
+                schedule.location,
+                actor=f"{ACTOR}: schedule {schedule.name}",
+                selection=schedule.selection,
+                rate=schedule.rate_mib_per_second,
+                schedule=schedule,
+            )
+    except Conflict as refused:
+        # Its turn comes again, as nothing was written.
+        log.info("backup not started", schedule_id=schedule.id, reason=refused.message)
+        progress.schedule_took_its_turn(schedule)
+        return False
+    return True
+
+
+def _purge() -> int:
+    wanted = queries.to_purge(every=PURGE_EVERY, at_most=AT_MOST)
+    for location_id, organisation_id in wanted:
+        with transaction.atomic():
+            location = BackupLocation.objects.get(id=location_id)
+            actions.start_purge(location, organisation_id, actor=ACTOR)
+    return len(wanted)
+
+
+def _verify() -> int:
+    wanted = queries.to_verify(every=VERIFY_EVERY, at_most=AT_MOST)
+    started = 0
+    for backup in wanted:
+        with transaction.atomic():
+            if queries.open_work("verify_backup", backup=backup.id) is None:
+                actions.start_verify(backup, actor=ACTOR)
+                started += 1
+    return started
+
+
+def _read_tables() -> None:
+    began = time.monotonic()
+    for cluster in queries.readings_to_make(older_than=READ_EVERY, at_most=AT_MOST):
+        if time.monotonic() - began > BUDGET:
+            break
+        _read(cluster)
+
+
+def _read(cluster: Cluster) -> None:
+    """From the first node that answers."""
+    up = Node.objects.filter(cluster=cluster, deleted_at=None, state=NodeState.UP).select_related("cluster")
+    for node in up.order_by("position"):
+        agent = surroundings().agent(node)
+        try:
+            job = agent.ensure_job(_JOB, "describe-schema", {}, wait_seconds=2)
+            if job.state != "running":
+                agent.delete_job(_JOB)
+        except AgentError as error:
+            log.info("tables not read", cluster_id=cluster.id, node_id=node.id, reason=str(error))
+            continue
+        if job.state == "succeeded":
+            progress.tables_read(cluster.id, tables_of(job.result))
+            return
