@@ -247,6 +247,9 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.ReadCanary:      worker(e.readCanary),
 		agent.Inspect:         worker(e.inspect),
 
+		agent.Repair:        worker(e.repair),
+		agent.SetThroughput: worker(e.setThroughput),
+
 		agent.Allowlist:     worker(e.allowlist),
 		agent.Keyspaces:     worker(e.keyspaces),
 		agent.Replicate:     worker(e.replicate),

@@ -3,6 +3,7 @@ package scyllaapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -262,13 +263,15 @@ type Repair struct {
 	Keyspace, Table string
 	// Ranges are "start:end", separated by commas; empty: all that this node holds.
 	Ranges string
+	// Hosts are addresses, separated by commas; empty: all replicas.
+	Hosts string
 	// Parallelism is how many ranges are repaired side by side; 0: as many as the engine likes.
 	Parallelism int
 }
 
 // StartRepair begins a repair and returns its number.
 func (c *Client) StartRepair(ctx context.Context, repair Repair) (int64, error) {
-	query := text{"columnFamilies": repair.Table, "ranges": repair.Ranges}
+	query := text{"columnFamilies": repair.Table, "ranges": repair.Ranges, "hosts": repair.Hosts}
 	if repair.Parallelism > 0 {
 		query["ranges_parallelism"] = strconv.Itoa(repair.Parallelism)
 	}
@@ -292,18 +295,94 @@ func (c *Client) EndRepairs(ctx context.Context) error {
 	return c.post(ctx, "/storage_service/force_terminate_repair", nil, nil)
 }
 
+// TabletRepair says what to repair of a table that is cut into tablets.
+type TabletRepair struct {
+	Keyspace, Table string
+	// Hosts are host ids, separated by commas; empty: all replicas.
+	Hosts string
+	// Mode is "incremental", "full" or "disabled"; empty: the engine's own.
+	Mode string
+}
+
 // StartTabletRepair begins to repair all tablets of a table, on all nodes, and returns the task's id.
-func (c *Client) StartTabletRepair(ctx context.Context, keyspace, table string) (string, error) {
+func (c *Client) StartTabletRepair(ctx context.Context, repair TabletRepair) (string, error) {
 	var task struct {
 		ID string `json:"tablet_task_id"`
 	}
-	query := text{"ks": keyspace, "table": table, "tokens": "all", "await_completion": "false"}
+	query := text{
+		"ks": repair.Keyspace, "table": repair.Table, "tokens": "all", "await_completion": "false",
+		"hosts_filter": repair.Hosts, "incremental_mode": repair.Mode,
+	}
 	return task.ID, c.post(ctx, "/storage_service/tablets/repair", query, &task)
 }
 
+// Task is one of the engine's long operations. Number is that of a repair of a keyspace that is spread by tokens. State is created,
+// running, done or failed.
+type Task struct {
+	ID       string `json:"task_id"`
+	Type     string `json:"type"`
+	State    string `json:"state"`
+	Keyspace string `json:"keyspace"`
+	Table    string `json:"table"`
+	Number   int64  `json:"sequence_number"`
+}
+
+// Tasks are those of one of the engine's modules: "repair" or "tablets".
+func (c *Client) Tasks(ctx context.Context, module string) ([]Task, error) {
+	found := []Task{}
+	return found, c.get(ctx, "/task_manager/list_module_tasks/"+module, nil, &found)
+}
+
+// TaskStatus is how a task stands. Completed and Total are in units of the engine's own.
+type TaskStatus struct {
+	State     string  `json:"state"`
+	Error     string  `json:"error"`
+	Completed float64 `json:"progress_completed"`
+	Total     float64 `json:"progress_total"`
+}
+
+// TaskStatus asks for one.
+func (c *Client) TaskStatus(ctx context.Context, id string) (TaskStatus, error) {
+	var found TaskStatus
+	return found, c.get(ctx, "/task_manager/task_status/"+id, nil, &found)
+}
+
+// AbortTask ends a task and what it has begun.
+func (c *Client) AbortTask(ctx context.Context, id string) error {
+	return c.post(ctx, "/task_manager/abort_task/"+id, nil, nil)
+}
+
+// Range is the tokens above Start up to and with End, and the addresses of those that hold it.
+type Range struct {
+	Start, End string
+	Replicas   []string
+}
+
+// Ranges are those of a keyspace that is spread by tokens.
+func (c *Client) Ranges(ctx context.Context, keyspace string) ([]Range, error) {
+	var told []struct {
+		Key   []string `json:"key"`
+		Value []string `json:"value"`
+	}
+	if err := c.get(ctx, "/storage_service/range_to_endpoint_map/"+keyspace, nil, &told); err != nil {
+		return nil, err
+	}
+	found := make([]Range, 0, len(told))
+	for _, one := range told {
+		if len(one.Key) != 2 {
+			return nil, fmt.Errorf("unreadable range %v", one.Key)
+		}
+		found = append(found, Range{Start: one.Key[0], End: one.Key[1], Replicas: one.Value})
+	}
+	return found, nil
+}
+
 // Streaming is what a node streams. Received and Sent are bytes since the engine started; Coming and Going those that the
-// streams that run now have still to move.
-type Streaming struct{ Received, Sent, Coming, Going int64 }
+// streams that run now have still to move; Running is how many they are.
+type Streaming struct {
+	Received, Sent, Coming, Going int64
+	Running                       int
+}
 
 type streamFile struct {
 	Value struct {
@@ -323,7 +402,7 @@ func (c *Client) Streaming(ctx context.Context) (Streaming, error) {
 	if err := c.get(ctx, "/stream_manager/", nil, &streams); err != nil {
 		return Streaming{}, err
 	}
-	var told Streaming
+	told := Streaming{Running: len(streams)}
 	left := func(files []streamFile) (bytes int64) {
 		for _, file := range files {
 			bytes += max(0, file.Value.Total-file.Value.Current)
@@ -404,6 +483,11 @@ func (c *Client) MetricsOf(ctx context.Context, table Table) (TableMetrics, erro
 	partitions, err := c.partitions(ctx, table)
 	found.Partitions = partitions
 	return found, err
+}
+
+// BytesOf are this node's live bytes of a table on disk.
+func (c *Client) BytesOf(ctx context.Context, table Table) (int64, error) {
+	return c.number(ctx, "/column_family/metrics/live_disk_space_used/"+table.Keyspace+":"+table.Name)
 }
 
 // partitions adds up: the engine's description says that the count is a list, engines before it answered with a number.

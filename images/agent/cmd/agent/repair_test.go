@@ -156,7 +156,8 @@ func TestANodeThatMissedWritesIsRepaired(t *testing.T) {
 				t.Errorf("%+v", one)
 			}
 		}
-		seen := stale.repairs().Repairs
+		var seen []agent.RunningRepair
+		stale.eventually("both repairs", func() bool { seen = stale.repairs().Repairs; return len(seen) == 2 })
 		if len(seen) != 2 || seen[0].Job+seen[1].Job != "" || seen[0].Command != 0 || seen[0].Coordinator != first.address {
 			t.Errorf("%+v", seen)
 		}

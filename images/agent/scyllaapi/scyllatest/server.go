@@ -218,7 +218,7 @@ func (s *Server) empty(declared string) any {
 	switch declared {
 	case "void":
 		return nil
-	case "string":
+	case "string", "datetime":
 		return ""
 	case "boolean":
 		return false
@@ -250,7 +250,7 @@ func (s *Server) fits(value any, declared string) error {
 	switch declared {
 	case "void":
 		right = value == nil
-	case "string":
+	case "string", "datetime":
 		_, right = value.(string)
 	case "boolean":
 		_, right = value.(bool)
