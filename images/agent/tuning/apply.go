@@ -141,9 +141,14 @@ func (h Host) change(applied *Applied, before Before, wanted string) (int, error
 		}
 	}
 	if before.Setting {
-		return 1, os.WriteFile(full, []byte(wanted), 0o644)
+		err = os.WriteFile(full, []byte(wanted), 0o644)
+	} else {
+		err = writeFile(full, wanted)
 	}
-	return 1, writeFile(full, wanted)
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
 }
 
 func writeFile(path, content string) error {

@@ -246,6 +246,30 @@ func TestWhatAKernelRefusesIsToldAndNoFailure(t *testing.T) {
 	}
 }
 
+func TestWhatAKernelRefusesIsNoChange(t *testing.T) {
+	m := recorded(t, "i4i.xlarge")
+	const path = "proc/irq/9998/smp_affinity"
+	if err := os.MkdirAll(filepath.Join(m.host.Root, "proc/irq/9998"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc/version", filepath.Join(m.host.Root, path)); err != nil {
+		t.Fatal(err)
+	}
+	plan := m.plan(Scylla)
+	plan.Settings = append(plan.Settings, Setting{Path: path, Value: "1", Optional: true})
+	for range 2 {
+		if _, err := m.host.Apply(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if changed, err := m.host.Apply(t.Context(), plan); err != nil || changed != 0 {
+		t.Errorf("%d changed the third time, %v", changed, err)
+	}
+	if applied, err := m.host.Applied(); err != nil || applied.Refused[path] == "" {
+		t.Error(applied, err)
+	}
+}
+
 func TestAChangedNumberOfShardsIsNeverAppliedSilently(t *testing.T) {
 	m := recorded(t, "i3.8xlarge")
 	if _, err := m.host.Apply(t.Context(), m.plan(Scylla)); err != nil {
