@@ -352,7 +352,12 @@ func (r *oneRepair) result(ctx context.Context) agent.Repaired {
 func (r *oneRepair) giveUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
+	// The engine may have begun what it was asked for last.
+	for r.kept.EngineStartedAt != 0 && r.kept.Command == 0 && r.find(ctx) == nil {
+		_ = pause(ctx, lookAtRepairs)
+	}
 	if r.kept.EngineStartedAt == 0 {
+		_ = os.Remove(r.path)
 		return
 	}
 	alone, err := r.aloneRunning(ctx)

@@ -1,12 +1,15 @@
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from provisioner.agent import schema
 from provisioner.agent.base import Job
 from provisioner.agent.conformance import SECURE, client, run, start_all
 from provisioner.agent.fake import FakeAgents
 from provisioner.agent.fake_ring import Table
+from provisioner.agent.repairs import activity_of, document_of, load_of, ring_of, schema_of
 
 PARAMETERS = {"keyspace": "shop", "tables": ["orders"], "mode": "full"}
 
@@ -94,6 +97,20 @@ def test_a_repair_fails_at_a_bad_token_and_when_its_table_is_dropped(agents: Fak
     begin(agents, "dropped", ranges=[{"start": "2", "end": "3"}])
     agents.drop_table("demo", "shop", "orders")
     assert ended(agents, "dropped").error_code == "table-not-found"
+
+
+def test_what_is_read_is_the_same_after_the_wire(agents: FakeAgents) -> None:
+    begin(agents)
+    asked = client(agents)
+    for found, model, read in (
+        (asked.repairs(), schema.RepairActivity, activity_of),
+        (asked.load(), schema.Load, load_of),
+        (asked.keyspace_ring("shop"), schema.KeyspaceRing, ring_of),
+        (asked.tables(), schema.Schema, schema_of),
+    ):
+        # As JSON, checked against the agent's own types, and read as the client does.
+        checked = model.model_validate_json(json.dumps(document_of(found)))
+        assert read(checked.model_dump(by_alias=True)) == found
 
 
 def test_a_deleted_repair_is_ended_unless_a_foreign_one_would_be_too(agents: FakeAgents) -> None:

@@ -116,6 +116,13 @@ def test_it_sees_a_job_fail_and_can_delete_it(agent: HttpAgentClient) -> None:
     assert refusal.value.code == "job-not-found"
 
 
+def test_it_is_told_that_there_is_no_engine_to_ask_about_repairs(agent: HttpAgentClient) -> None:
+    for ask in (agent.repairs, agent.load, agent.tables, lambda: agent.keyspace_ring("shop")):
+        with pytest.raises(AgentRefused) as refusal:
+            ask()
+        assert refusal.value.code == "engine-not-running"
+
+
 def test_it_is_told_what_is_wrong_with_a_configuration(agent: HttpAgentClient) -> None:
     with pytest.raises(AgentRefused) as refusal:
         agent.put_config({"engine": "cassandra"})
