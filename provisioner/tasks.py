@@ -23,6 +23,7 @@ from provisioner.reconcile import (
     images,
     leaks,
     notices,
+    repairs,
     roles,
     tuning,
 )
@@ -111,6 +112,20 @@ def reconcile_tuning() -> None:
     """See provisioner/reconcile/tuning.py."""
     close_old_connections()
     tuning.refresh_reports()
+
+
+@shared_task(name="provisioner.reconcile_repairs", time_limit=RECONCILE_LIMIT)
+def reconcile_repairs() -> None:
+    """See provisioner/reconcile/repairs.py."""
+    close_old_connections()
+    repairs.start_due()
+
+
+@shared_task(name="provisioner.reconcile_catch_up", time_limit=RECONCILE_LIMIT)
+def reconcile_catch_up() -> None:
+    """See provisioner/reconcile/repairs.py."""
+    close_old_connections()
+    repairs.catch_up()
 
 
 @shared_task(name="provisioner.reconcile_notices", time_limit=RECONCILE_LIMIT)

@@ -69,6 +69,8 @@ app.conf.update(
         "certificates": {"task": "provisioner.reconcile_certificates", "schedule": 600.0, "options": {"expires": 600}},
         "drift": {"task": "provisioner.reconcile_drift", "schedule": 120.0, "options": {"expires": 120}},
         "tuning": {"task": "provisioner.reconcile_tuning", "schedule": 120.0, "options": {"expires": 120}},
+        "repairs": {"task": "provisioner.reconcile_repairs", "schedule": 60.0, "options": {"expires": 60}},
+        "catch-up": {"task": "provisioner.reconcile_catch_up", "schedule": 300.0, "options": {"expires": 300}},
         "notices": {"task": "provisioner.reconcile_notices", "schedule": 300.0, "options": {"expires": 300}},
         "connections": {"task": "provisioner.reconcile_connections", "schedule": 60.0, "options": {"expires": 60}},
         "backups": {"task": "provisioner.reconcile_backups", "schedule": 20.0, "options": {"expires": 20}},

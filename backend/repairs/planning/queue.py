@@ -70,6 +70,8 @@ class Segment:
     """How long it will probably take."""
     failures: int = 0
     splits: int = 0
+    key: int = 0
+    """The caller's name for what waited and was taken again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,7 @@ class Piece:
     splits: int
     not_before: float
     pull_to: str = ""
+    key: int = 0
 
 
 @dataclass(kw_only=True)
@@ -397,55 +400,44 @@ class Queue:
                 seconds=seconds,
                 failures=piece.failures,
                 splits=piece.splits,
+                key=piece.key,
             )
         return None
 
     def wait_with(self, piece: Piece) -> None:
         """Try it again later, in as many parts as it has sets of replicas, without tables that are gone."""
+        self.pieces += self.parts(piece)
+
+    def parts(self, piece: Piece) -> list[Piece]:
         names = tuple(name for name in piece.tables if Table(piece.keyspace, name) in self.works)
-        if not names or not piece.ranges:
-            return
-        ring = self.rings[piece.keyspace]
         by_set: dict[int, list[Range]] = {}
-        for number, own in ring.holders(sorted(piece.ranges)):
+        for number, own in self.rings[piece.keyspace].holders(sorted(piece.ranges)) if names else ():
             by_set.setdefault(number, []).append(own)
-        for ranges in by_set.values():
-            self.pieces.append(
-                Piece(
-                    keyspace=piece.keyspace,
-                    tables=names,
-                    mode=piece.mode,
-                    ranges=tuple(ranges),
-                    failures=piece.failures,
-                    splits=piece.splits,
-                    not_before=piece.not_before,
-                    pull_to=piece.pull_to,
-                )
-            )
+        return [replace(piece, tables=names, ranges=tuple(ranges)) for ranges in by_set.values()]
 
     def failed(self, segment: Segment, *, now: float, counts: bool = True) -> list[Piece]:
-        """It did not end well. What is tried again, which waits here from now on; empty: it was given up.
+        """It did not end well. What is tried again, which waits here from now on; empty: it was given up."""
+        pieces = self.after_failure(segment, now=now, counts=counts)
+        self.pieces += pieces
+        return pieces
+
+    def after_failure(self, segment: Segment, *, now: float, counts: bool = True) -> list[Piece]:
+        """How it is tried again; empty: it is given up, or its tables are gone. The caller lets the pieces wait.
 
         `counts` False: it was not the segment's fault (its node or agent was away), so it is only tried again.
         """
+        tables = [Table(segment.keyspace, name) for name in segment.tables]
         pieces = pieces_after(
             segment,
-            pull_to=next(
-                (self.works[t].pull_to for n in segment.tables if (t := Table(segment.keyspace, n)) in self.works), ""
-            ),
+            pull_to=segment.coordinator if segment.mode is RepairMode.PULL else "",
             now=now,
             counts=counts,
-            may_split=all(
-                self.given_up.get(Table(segment.keyspace, name), 0) < MOST_GIVEN_UP for name in segment.tables
-            ),
+            may_split=all(self.given_up.get(table, 0) < MOST_GIVEN_UP for table in tables),
         )
         if not pieces:
-            for name in segment.tables:
-                table = Table(segment.keyspace, name)
+            for table in tables:
                 self.given_up[table] = self.given_up.get(table, 0) + 1
-        for piece in pieces:
-            self.wait_with(piece)
-        return pieces
+        return [part for piece in pieces for part in self.parts(piece)]
 
     def drop(self, table: Table) -> None:
         """The table is gone: nothing of it is left."""
