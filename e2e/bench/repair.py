@@ -8,7 +8,7 @@ are the engine's own. Every stale row is read from the node itself afterwards. T
 repaired in full by both sides in turn, three counted rounds. Bytes are what all nodes received. Prints one JSON object
 as its last line; `ratio` is the catch-up's time.
 
-    python -m e2e.bench.repair [--mebibytes 256]
+    python -m e2e.bench.repair [--mebibytes 128]
 """
 
 import argparse
@@ -33,7 +33,7 @@ _TEST = "^TestRepairsAreMeasuredAgainstNodetool$"
 
 def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--mebibytes", type=int, default=256, help="of each of the four tables")
+    options.add_argument("--mebibytes", type=int, default=128, help="of each of the four tables")
     given = options.parse_args()
     return tell(measured(given.mebibytes))
 

@@ -133,11 +133,10 @@ class FakeRepairs:
         """The id of the repair; None when nobody else holds any of it. AgentRefused as the agent's job fails."""
         keyspace, mode = parameters["keyspace"], parameters["mode"]
         wanted = [[int(one["start"]), int(one["end"])] for one in parameters.get("ranges") or ()]
+        _check(parameters, wanted)
         self._check_tables(keyspace, parameters["tables"])
         own = self.membership.host_id
         mine = [(start, end, hosts) for start, end, hosts in self._ring.ranges(keyspace) if own in hosts]
-        if mode == "pull" and (not wanted or len(parameters.get("hosts") or ()) != 2):
-            raise AgentRefused("invalid-parameters", "a pull needs ranges and exactly two hosts")
         if not wanted:
             wanted = [[start, end] for start, end, _ in mine]
         hosts = self._hosts(wanted, mine, parameters.get("hosts") or ())
@@ -342,6 +341,8 @@ class FakeRepairs:
                 raise AgentRefused("not-a-replica", f"({start}, {end}] is not inside a range of this node")
             hosts += holding[0]
         addresses = {host: self._ring.members[host].address for host in hosts}
+        if named and own is not None and self._ring.members[own].address not in named:
+            raise AgentRefused("not-a-replica", "hosts does not name this node")
         if strangers := set(named) - set(addresses.values()):
             raise AgentRefused("not-a-replica", f"{', '.join(sorted(strangers))} holds none of it")
         chosen = {host for host in hosts if not named or addresses[host] in named}
@@ -361,6 +362,28 @@ class FakeRepairs:
 
     def _store(self) -> None:
         store(self.database, self.cluster_name, self.all)
+
+
+def _check(parameters: dict[str, Any], ranges: list[list[int]]) -> None:
+    """What the agent refuses before it asks its engine anything. AgentRefused."""
+    hosts = parameters.get("hosts") or ()
+    refused = {
+        "unknown fields": bool(parameters.keys() - _PARAMETERS),
+        "tables is empty": not parameters["tables"],
+        "job_threads must be 1 to 4": not 0 <= parameters.get("job_threads", 1) <= 4,
+        "a range is empty": any(start == end for start, end in ranges),
+        "mode must be full, incremental or pull": parameters["mode"] not in ("full", "incremental", "pull"),
+        "an incremental repair takes all replicas": parameters["mode"] == "incremental" and bool(hosts),
+        "a pull needs ranges and exactly two hosts": parameters["mode"] == "pull" and not (ranges and len(hosts) == 2),
+    }
+    for why, holds in refused.items():
+        if holds:
+            raise AgentRefused("invalid-parameters", why)
+
+
+_PARAMETERS = frozenset(
+    {"keyspace", "tables", "ranges", "mode", "hosts", "job_threads", "optimise_streams", "parallelism"}
+)
 
 
 def _inside(low: int, high: int, start: int) -> bool:

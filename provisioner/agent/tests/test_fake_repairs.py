@@ -113,6 +113,23 @@ def test_what_is_read_is_the_same_after_the_wire(agents: FakeAgents) -> None:
         assert read(checked.model_dump(by_alias=True)) == found
 
 
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"tables": []}, "invalid-parameters"),
+        ({"mode": "quick"}, "invalid-parameters"),
+        ({"job_threads": 5}, "invalid-parameters"),
+        ({"speed": 1}, "invalid-parameters"),
+        ({"mode": "incremental", "hosts": ["10.1.0.2", "10.2.0.2"]}, "invalid-parameters"),
+        ({"mode": "pull", "hosts": ["10.1.0.2"], "ranges": [{"start": "1", "end": "2"}]}, "invalid-parameters"),
+        ({"hosts": ["10.2.0.2", "10.3.0.2"]}, "not-a-replica"),
+        ({"hosts": ["10.1.0.2", "10.9.0.2"]}, "not-a-replica"),
+    ],
+)
+def test_a_repair_that_the_agent_refuses_is_refused(agents: FakeAgents, changed: dict[str, Any], code: str) -> None:
+    assert begin(agents, **changed).error_code == code
+
+
 def test_a_deleted_repair_is_ended_unless_a_foreign_one_would_be_too(agents: FakeAgents) -> None:
     begin(agents)
     client(agents).delete_job("r-1")
