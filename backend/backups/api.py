@@ -5,7 +5,7 @@ from ninja import Body, Query, Router, Status
 
 from backend.accounts.queries import Identity, identity, require
 from backend.accounts.states import Permission
-from backend.backups import actions, queries, schemas
+from backend.backups import actions, queries, restoring, schemas
 from backend.core.pagination import PageQuery, prepared
 
 router = Router(tags=["backups"])
@@ -162,3 +162,21 @@ def delete_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
 def verify_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
     """Looks at the size of every object and reads a sample of them."""
     return prepared(actions.verify_backup(identity(request), backup_id), status=202)
+
+
+@router.post("/backups/{backup_id}/restore/plan", operation_id="plan_restore", response=schemas.RestorePlan)
+def plan_restore(request: HttpRequest, backup_id: str, order: schemas.RestoreOrder) -> HttpResponse:
+    """What a restore would do, and everything that is against it. Changes nothing."""
+    return prepared(restoring.plan(_reader(request), backup_id, order))
+
+
+@router.post("/backups/{backup_id}/restore", operation_id="restore_backup", response={202: schemas.RestoreStarted})
+def restore_backup(request: HttpRequest, backup_id: str, order: schemas.RestoreOrder) -> HttpResponse:
+    """Brings data back: fetched and verified first, changed afterwards."""
+    return prepared(restoring.start(identity(request), backup_id, order), status=202)
+
+
+@router.get("/clusters/{cluster_id}/restores", operation_id="list_restores", response=schemas.RestorePage)
+def list_restores(request: HttpRequest, cluster_id: str, page: Query[PageQuery]) -> HttpResponse:
+    """What was restored into a cluster, newest first."""
+    return prepared(restoring.list_restores(_reader(request), page, cluster_id=cluster_id))

@@ -318,3 +318,22 @@ class Restore(models.Model):
 
     def __str__(self) -> str:
         return f"restore {self.id} of {self.backup_id}"
+
+
+class RestoreNode(models.Model):
+    """What one node fetches for a restore."""
+
+    restore = models.ForeignKey(Restore, on_delete=models.CASCADE, related_name="nodes")
+    node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="+")
+    source = models.ForeignKey(
+        BackupNode, on_delete=models.PROTECT, null=True, related_name="+", help_text="Whose files; null: all nodes'"
+    )
+    cursor = models.BigIntegerField(default=0, help_text="Id of the last bundle that it has")
+    bytes = models.BigIntegerField(default=0)
+    fetched_bytes = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["restore", "node"], name="restore_node_once")]
+
+    def __str__(self) -> str:
+        return f"{self.node_id} of {self.restore_id}"

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from backend.backups.states import RestoreMode
 from backend.clusters.models import Node
 from backend.operations.actions import PlannedStep
 
 CHECK_SECONDS = 3
 BACKUP_SECONDS = 60
 VERIFY_SECONDS = 30
+RESTORE_SECONDS = 60
 PURGE_SECONDS = 30
 
 _HOURS = 3600
@@ -35,6 +37,26 @@ def backup(nodes: Sequence[Node]) -> Groups:
         on_each("write_manifest", "Write the node's manifest", 300),
         [PlannedStep("complete_backup", "See whether it is complete, and sign it", deadline_seconds=300)],
         on_each("clear_snapshot", "Clear the snapshot", 300),
+    ]
+
+
+def restore(nodes: Sequence[Node], *, mode: RestoreMode) -> Groups:
+    """Fetched and verified first, changed afterwards."""
+
+    def on_each(name: str, title: str, seconds: int, *, mid_way: bool = False) -> list[PlannedStep]:
+        return [PlannedStep(name, title, node.id, node.name, seconds, mid_way) for node in nodes]
+
+    changes: Groups = []
+    if mode in (RestoreMode.COPY, RestoreMode.CLUSTER):
+        changes.append([PlannedStep("create_tables", "Create the tables", deadline_seconds=300)])
+    if mode is RestoreMode.REPLACE:
+        changes.append([PlannedStep("empty_tables", "Empty the tables", deadline_seconds=300)])
+    return [
+        [PlannedStep("check_restore", "Check backup, schema and room", deadline_seconds=600)],
+        on_each("fetch_files", "Fetch and verify files", 24 * _HOURS),
+        *changes,
+        on_each("import_files", "Give the files to the database", 6 * _HOURS, mid_way=True),
+        on_each("remove_fetched", "Remove what was fetched", 600, mid_way=True),
     ]
 
 

@@ -5,12 +5,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from backend.backups import objects, timing
-from backend.backups.models import Backup, BackupLocation, BackupNode, BackupSchedule, BackupTable, TableReading
-from backend.backups.states import BackupState, NodeBackupState
+from backend.backups.models import (
+    Backup,
+    BackupLocation,
+    BackupNode,
+    BackupSchedule,
+    BackupTable,
+    Restore,
+    RestoreNode,
+    TableReading,
+)
+from backend.backups.states import BackupState, NodeBackupState, RestoreState
 from backend.operations import actions as operations
 from backend.operations.models import Operation
 
@@ -185,3 +194,26 @@ def forgotten(backup: Backup) -> bool:
     Backup.objects.filter(id=backup.id, state=BackupState.DELETING).update(state=BackupState.DELETED, deleted_at=Now())
     _tell(backup.id)
     return True
+
+
+# Restoring
+
+
+@transaction.atomic
+def fetched(node_id: int, *, after: int, cursor: int, count: int) -> None:
+    """A node has verified files up to `cursor`; `count` in bytes. Told twice it is written once."""
+    if RestoreNode.objects.filter(id=node_id, cursor=after).update(
+        cursor=cursor, fetched_bytes=F("fetched_bytes") + count
+    ):
+        restore = Restore.objects.filter(nodes__id=node_id)
+        restore.update(fetched_bytes=F("fetched_bytes") + count)
+
+
+def fetch_taken_back(node_id: int) -> None:
+    RestoreNode.objects.filter(id=node_id).update(cursor=0, fetched_bytes=0)
+
+
+def restored(restore_id: str, *, cancelled: bool) -> None:
+    Restore.objects.filter(id=restore_id, state=RestoreState.RUNNING).update(
+        state=RestoreState.CANCELLED if cancelled else RestoreState.SUCCEEDED, finished_at=Now()
+    )

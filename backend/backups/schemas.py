@@ -290,7 +290,7 @@ class RestoreTable(RequestBody):
 
 
 class RestoreOrder(RequestBody):
-    mode: RestoreMode = Field(
+    mode: Annotated[RestoreMode, Field(strict=False)] = Field(
         description=(
             "replace: tables are emptied first. add: beside what is there, newer writes win. "
             "copy: under new names. cluster: into a new cluster"

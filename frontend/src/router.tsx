@@ -9,10 +9,13 @@ import {
 import {
   allCloudAccountsQuery,
   auditQuery,
+  backupLocationsQuery,
+  backupsQuery,
   type ClusterState,
   catalogQuery,
   cloudAccountQuery,
   cloudAccountsQuery,
+  clusterBackupsQuery,
   clusterNodesQuery,
   clusterQuery,
   clustersQuery,
@@ -132,6 +135,7 @@ const clusterRoute = createRoute({
     if (tab === "connect") void queryClient.prefetchQuery(connectionQuery(clusterId));
     else if (tab === "activity")
       void queryClient.prefetchQuery(operationsQuery({ cluster_id: clusterId, cursor: lastCursor(after) }));
+    else if (tab === "backups") void queryClient.prefetchQuery(clusterBackupsQuery(clusterId));
     else if (tab === "settings") void queryClient.prefetchQuery(catalogQuery());
     else if (tab === undefined || tab === "overview") void queryClient.prefetchQuery(clusterNodesQuery(clusterId));
   },
@@ -167,6 +171,16 @@ const operationRoute = createRoute({
   path: "/operations/$operationId",
   loader: ({ params: { operationId } }) => void queryClient.prefetchQuery(operationQuery(operationId)),
   component: lazyRouteComponent(() => import("./pages/operation"), "OperationPage"),
+});
+
+const backupsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/backups",
+  loader: () => {
+    void queryClient.prefetchQuery(backupsQuery());
+    void queryClient.prefetchQuery(backupLocationsQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/backups"), "BackupsPage"),
 });
 
 const cloudAccountsRoute = createRoute({
@@ -250,6 +264,7 @@ export const router = createRouter({
       nodeRoute,
       operationsRoute,
       operationRoute,
+      backupsRoute,
       cloudAccountsRoute,
       cloudAccountRoute,
       imagesRoute,

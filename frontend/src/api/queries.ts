@@ -1,13 +1,15 @@
 import { keepPreviousData } from "@tanstack/react-query";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import { planChange } from "./__generated__/sdk.gen";
+import { planChange, planRestore } from "./__generated__/sdk.gen";
 import type {
   ChangeClusterData,
   Cluster,
+  CreateBackupLocationData,
   CreateNetworkConnectionData,
   ListAuditRecordsData,
   ListClustersData,
   ListOperationsData,
+  RestoreOrder,
 } from "./__generated__/types.gen";
 import { queryClient } from "./query-client";
 
@@ -18,6 +20,9 @@ export type ClusterChange = ChangeClusterData["body"];
 
 /** A peering or an endpoint as it is ordered. */
 export type NetworkConnectionOrder = CreateNetworkConnectionData["body"];
+
+/** A bucket as it is brought. */
+export type LocationOrder = CreateBackupLocationData["body"];
 
 // One function per thing a page shows; pages know these and the mutations, and nothing of keys.
 
@@ -112,6 +117,35 @@ export const planQuery = (clusterId: string, change: ClusterChange | null) => ({
   retry: false,
 });
 
+export const backupLocationsQuery = () => generated.listBackupLocationsOptions({ query: { limit: 200 } });
+
+export const backupsQuery = () => generated.listBackupsOptions({ query: { limit: 100 } });
+
+export const backupQuery = (id: string) => generated.getBackupOptions({ path: { backup_id: id } });
+
+export const clusterBackupsOverviewQuery = (id: string) =>
+  generated.getClusterBackupsOptions({ path: { cluster_id: id } });
+
+export const clusterBackupsQuery = (id: string) =>
+  generated.listClusterBackupsOptions({ path: { cluster_id: id }, query: { limit: 100 } });
+
+export const backupSchedulesQuery = (id: string) => generated.listBackupSchedulesOptions({ path: { cluster_id: id } });
+
+export const backupEstimateQuery = (id: string) => generated.estimateBackupOptions({ path: { cluster_id: id } });
+
+/** What a restore would do; null: it is not said yet what to restore, and nobody asks. */
+export const restorePlanQuery = (backupId: string, order: RestoreOrder | null) => ({
+  queryKey: ["restore plan", backupId, order],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    if (order === null) throw new Error("a plan needs an order");
+    const { data } = await planRestore({ path: { backup_id: backupId }, body: order, signal, throwOnError: true });
+    return data;
+  },
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
 export const clusterFindingsQuery = (id: string, cursor?: string) => ({
   ...generated.listClusterFindingsOptions({ path: { cluster_id: id }, query: { limit: 10, cursor } }),
   placeholderData: keepPreviousData,
@@ -129,14 +163,21 @@ export {
   cancelOperationMutation,
   changeClusterMutation,
   changeMemberRoleMutation,
+  checkBackupLocationMutation,
   checkCloudAccountMutation,
   checkClusterOrderMutation,
+  createBackupLocationMutation,
+  createBackupMutation,
+  createBackupScheduleMutation,
   createCloudAccountMutation,
   createClusterMutation,
   createInvitationMutation,
   createNetworkConnectionMutation,
   createRoleMutation,
   createTokenMutation,
+  deleteBackupLocationMutation,
+  deleteBackupMutation,
+  deleteBackupScheduleMutation,
   deleteCloudAccountMutation,
   deleteClusterMutation,
   deleteNetworkConnectionMutation,
@@ -149,6 +190,8 @@ export {
   registerImageMutation,
   removeMemberMutation,
   replaceAllowlistMutation,
+  replaceBackupScheduleMutation,
+  restoreBackupMutation,
   restoreImageMutation,
   resumeOperationMutation,
   retryOperationMutation,
@@ -162,6 +205,7 @@ export {
   setMaintenanceWindowsMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
+  verifyBackupMutation,
 } from "./__generated__/@tanstack/react-query.gen";
 
 /** Everything on the screen is asked for again. After a mutation; the event stream does the finer work. */

@@ -6,6 +6,7 @@ import { cloudAccountQuery, clusterQuery, nodeQuery, operationQuery } from "../a
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
   operations: "Operations",
+  backups: "Backups",
   "cloud-accounts": "Cloud accounts",
   images: "Images",
   members: "Members",

@@ -13,6 +13,7 @@ import { TopBar } from "./top-bar";
 const NAVIGATION: SideNavigationProps.Item[] = [
   { type: "link", text: "Clusters", href: "/clusters" },
   { type: "link", text: "Operations", href: "/operations" },
+  { type: "link", text: "Backups", href: "/backups" },
   { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
   { type: "link", text: "Images", href: "/images" },
   { type: "divider" },

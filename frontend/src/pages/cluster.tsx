@@ -12,6 +12,7 @@ import { useTitle } from "../hooks/use-title";
 import type { ClusterTab } from "../util/cluster-tabs";
 import { ClusterAccess } from "./cluster-access";
 import { ClusterActivity } from "./cluster-activity";
+import { ClusterBackups } from "./cluster-backups";
 import { ClusterNetwork } from "./cluster-network";
 import { ClusterOverview } from "./cluster-overview";
 import { ClusterProtection } from "./cluster-protection";
@@ -67,6 +68,7 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
           { id: "settings", label: "Engine settings", content: <ClusterSettings cluster={cluster} /> },
           { id: "access", label: "Access", content: <ClusterAccess cluster={cluster} /> },
           { id: "network", label: "Network", content: <ClusterNetwork cluster={cluster} /> },
+          { id: "backups", label: "Backups", content: <ClusterBackups cluster={cluster} /> },
           { id: "protection", label: "Protection", content: <ClusterProtection cluster={cluster} /> },
           { id: "activity", label: "Activity", content: <ClusterActivity cluster={cluster} /> },
         ]}

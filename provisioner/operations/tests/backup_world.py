@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from backend.backups import actions as backups
-from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject
+from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject, Restore
 from backend.backups.schemas import BackupOrder
+from backend.clusters import actions as clusters
 from backend.clusters.models import Cluster, Node
+from backend.clusters.schemas import ClusterOrder
 from backend.operations.models import Operation
 from provisioner import runner
 from provisioner.agent.fake_backups import NodeBackups
+from provisioner.agent.fake_schema import COLUMNS
 from provisioner.operations import backup_store, registry
 from provisioner.operations.tests.cluster_world import ClusterWorld, without_waiting, world_of
 from provisioner.stores.base import Store
@@ -78,6 +81,34 @@ class BackupWorld(ClusterWorld):
                 found.append(read(held))
         return found
 
+    def lose_rows(self) -> None:
+        for node in self.nodes:
+            with self.agents.backups_of(node.id) as held:
+                held.sstables = []
+
+    def change_column(self, table: str, column: str, change: dict[str, str]) -> None:
+        changed = tuple(one | change if one["name"] == column else one for one in COLUMNS)
+        self.agents.create_table(self.cluster.ring_name, "shop", table, replication={"fake-fake-1": 3}, columns=changed)
+
+    @contextmanager
+    def another_cluster(self, *, nodes_per_zone: int) -> Iterator[str]:
+        """Active, empty, and the one that this world is about as long as it lasts."""
+        before, self.nodes_per_zone = self.cluster_id, nodes_per_zone
+        order = ClusterOrder(
+            name="other",
+            engine=self.engine,
+            provider="fake",
+            region="fake-1",
+            zones=list(self.zones),
+            machine_type="fake.small",
+            nodes_per_zone=nodes_per_zone,
+        )
+        started = clusters.create(self.who, order)
+        self.cluster_id = started["cluster"]["id"]
+        self.finish(Operation.objects.get(id=started["operation"]["id"]))
+        yield self.cluster_id
+        self.cluster_id = before
+
     def order_backup(self, **order: Any) -> Operation:
         started = backups.create_backup(self.who, self.cluster_id, BackupOrder(location_id=self.location_id, **order))
         return Operation.objects.get(id=started["operation"]["id"])
@@ -110,6 +141,12 @@ class BackupWorld(ClusterWorld):
             "stored": len(self.names("objects/")),
             "manifests": sorted(name.count("/") for name in self.names("manifests/")),
             "snapshots": self.held(lambda held: len(held.snapshots)),
+            "fetched": self.held(lambda held: len(held.restores)),
+            "restores": list(
+                Restore.objects.filter(cluster_id=self.cluster_id)
+                .order_by("id")
+                .values_list("state", "bytes", "fetched_bytes")
+            ),
             "rows": self.rows(),
         }
 
@@ -118,10 +155,14 @@ class BackupWorld(ClusterWorld):
             return super()._things()
         running = Backup.objects.filter(cluster_id=self.cluster_id, state="running")
         snapshots = self.held(lambda held: sorted(held.snapshots))
+        fetched = self.held(lambda held: sorted(held.restores))
+        restoring = Restore.objects.filter(cluster_id=self.cluster_id, state="running")
         return [
             *super()._things(),
             *(f"running {backup.state}" for backup in running),
             *(f"snapshot {tag}" for tags in snapshots for tag in tags),
+            *(f"fetched {name}" for names in fetched for name in names),
+            *(f"running {restore.mode}" for restore in restoring),
             *(name for name in self.names("manifests/")),
         ]
 

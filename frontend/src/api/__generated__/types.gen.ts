@@ -5521,6 +5521,227 @@ export type RestartNode = {
 };
 
 /**
+ * Restore
+ */
+export type Restore = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Backup Id
+     */
+    backup_id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    mode: RestoreMode;
+    /**
+     * Tables
+     */
+    tables: Array<RestoreTable>;
+    state: RestoreState;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Fetched Bytes
+     */
+    fetched_bytes: number;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+};
+
+/**
+ * RestoreMode
+ *
+ * REPLACE: tables are emptied first. ADD: beside what is there, and newer writes win. COPY: under new names.
+ *
+ * CLUSTER: into a cluster that is made for it.
+ */
+export type RestoreMode = 'replace' | 'add' | 'copy' | 'cluster';
+
+/**
+ * RestoreNode
+ */
+export type RestoreNode = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Bytes
+     *
+     * To be fetched
+     */
+    bytes: number;
+    /**
+     * Free Bytes
+     */
+    free_bytes: number | null;
+};
+
+/**
+ * RestoreOrder
+ */
+export type RestoreOrder = {
+    /**
+     * replace: tables are emptied first. add: beside what is there, newer writes win. copy: under new names. cluster: into a new cluster
+     */
+    mode: RestoreMode;
+    /**
+     * Tables
+     *
+     * Empty: all that are in the backup
+     */
+    tables?: Array<RestoreTable>;
+    /**
+     * Cluster Id
+     *
+     * Into which; null: the one it was made of
+     */
+    cluster_id?: string | null;
+    /**
+     * mode cluster: what to order
+     */
+    new_cluster?: ClusterOrder | null;
+};
+
+/**
+ * RestorePage
+ */
+export type RestorePage = {
+    /**
+     * Items
+     */
+    items: Array<Restore>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * RestorePlan
+ *
+ * A dry run.
+ */
+export type RestorePlan = {
+    mode: RestoreMode;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string | null;
+    /**
+     * Tables
+     */
+    tables: Array<RestoreTable>;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Bundles
+     */
+    bundles: number;
+    /**
+     * Same Shape
+     *
+     * Every node gets what it gave; else each gets what overlaps its ranges
+     */
+    same_shape: boolean;
+    /**
+     * Nodes
+     */
+    nodes: Array<RestoreNode>;
+    /**
+     * Differences
+     */
+    differences: Array<SchemaDifference>;
+    /**
+     * Schema Read At
+     *
+     * When the cluster's tables were read; they are read again
+     */
+    schema_read_at: string | null;
+    /**
+     * Steps
+     *
+     * What would be done, in order
+     */
+    steps: Array<string>;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Problems
+     *
+     * Why it cannot be done; empty: it can
+     */
+    problems: Array<string>;
+};
+
+/**
+ * RestoreStarted
+ */
+export type RestoreStarted = {
+    restore: Restore;
+    operation: Operation;
+};
+
+/**
+ * RestoreState
+ */
+export type RestoreState = 'running' | 'succeeded' | 'cancelled';
+
+/**
+ * RestoreTable
+ */
+export type RestoreTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * As Keyspace
+     *
+     * null: the same
+     */
+    as_keyspace?: string | null;
+    /**
+     * As Table
+     *
+     * null: the same
+     */
+    as_table?: string | null;
+};
+
+/**
  * Revocation
  *
  * The query parameters of revoke_role: what a grant_role said.
@@ -5716,6 +5937,26 @@ export type Scale = {
      * null: the only one; must be named when there are several
      */
     datacenter?: string | null;
+};
+
+/**
+ * SchemaDifference
+ */
+export type SchemaDifference = {
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Difference
+     *
+     * In words: what is otherwise in the cluster than in the backup
+     */
+    difference: string;
+    /**
+     * Fatal
+     */
+    fatal: boolean;
 };
 
 /**
@@ -6989,6 +7230,142 @@ export type GetBackupResponses = {
 };
 
 export type GetBackupResponse = GetBackupResponses[keyof GetBackupResponses];
+
+export type RestoreBackupData = {
+    body: RestoreOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}/restore';
+};
+
+export type RestoreBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RestoreBackupError = RestoreBackupErrors[keyof RestoreBackupErrors];
+
+export type RestoreBackupResponses = {
+    /**
+     * Accepted
+     */
+    202: RestoreStarted;
+};
+
+export type RestoreBackupResponse = RestoreBackupResponses[keyof RestoreBackupResponses];
+
+export type PlanRestoreData = {
+    body: RestoreOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}/restore/plan';
+};
+
+export type PlanRestoreErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanRestoreError = PlanRestoreErrors[keyof PlanRestoreErrors];
+
+export type PlanRestoreResponses = {
+    /**
+     * OK
+     */
+    200: RestorePlan;
+};
+
+export type PlanRestoreResponse = PlanRestoreResponses[keyof PlanRestoreResponses];
 
 export type VerifyBackupData = {
     body?: never;
@@ -10424,6 +10801,73 @@ export type SetRepairPolicyResponses = {
 };
 
 export type SetRepairPolicyResponse = SetRepairPolicyResponses[keyof SetRepairPolicyResponses];
+
+export type ListRestoresData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/restores';
+};
+
+export type ListRestoresErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListRestoresError = ListRestoresErrors[keyof ListRestoresErrors];
+
+export type ListRestoresResponses = {
+    /**
+     * OK
+     */
+    200: RestorePage;
+};
+
+export type ListRestoresResponse = ListRestoresResponses[keyof ListRestoresResponses];
 
 export type ListRolesData = {
     body?: never;

@@ -1,0 +1,173 @@
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import FormField from "@cloudscape-design/components/form-field";
+import Input from "@cloudscape-design/components/input";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Multiselect from "@cloudscape-design/components/multiselect";
+import RadioGroup from "@cloudscape-design/components/radio-group";
+import Select from "@cloudscape-design/components/select";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useRouter } from "@tanstack/react-router";
+import { useState } from "react";
+import {
+  type Backup,
+  backupQuery,
+  clustersQuery,
+  type RestoreOrder,
+  type RestorePlan,
+  refresh,
+  restoreBackupMutation,
+  restorePlanQuery,
+} from "../api";
+import { ConfirmModal } from "../components/confirm-modal";
+import { ErrorBox } from "../components/error-box";
+import { count, formatBytes } from "../util/size";
+
+type Mode = RestoreOrder["mode"];
+
+const MODES: { value: Mode; label: string; description: string }[] = [
+  {
+    value: "copy",
+    label: "As a copy beside the live tables",
+    description: "Under a new name, to look at. Nothing that is there is changed.",
+  },
+  {
+    value: "replace",
+    label: "In place of what is there",
+    description: "The tables are emptied first, after everything was fetched and verified.",
+  },
+  { value: "add", label: "Into what is there", description: "Rows that were written later stay as they are." },
+  { value: "cluster", label: "Into another cluster", description: "Of any shape. Tables are created there." },
+];
+
+/** Asks what to bring back and how, shows the plan, and does it. */
+export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDismiss: () => void }) {
+  const router = useRouter();
+  const detail = useQuery(backupQuery(backup.id));
+  const clusters = useQuery(clustersQuery({}));
+  const [mode, setMode] = useState<Mode>(backup.cluster_deleted ? "cluster" : "copy");
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [suffix, setSuffix] = useState("_restored");
+  const [target, setTarget] = useState<string | null>(null);
+  const names = detail.data?.tables.map(({ keyspace, table }) => `${keyspace}.${table}`) ?? [];
+  const missing =
+    mode === "copy" && chosen.length === 0
+      ? "Choose the tables to copy."
+      : mode === "copy" && suffix.trim() === ""
+        ? "A copy needs another name."
+        : mode === "cluster" && target === null
+          ? "Choose the cluster."
+          : undefined;
+  const order: RestoreOrder | null = missing
+    ? null
+    : {
+        mode,
+        tables: chosen.map((name) => {
+          const [keyspace = "", table = ""] = name.split(".");
+          return { keyspace, table, as_table: mode === "copy" ? `${table}${suffix.trim()}` : null };
+        }),
+        cluster_id: mode === "cluster" ? target : null,
+      };
+  const plan = useQuery({ ...restorePlanQuery(backup.id, order), enabled: order !== null });
+  const restore = useMutation({
+    ...restoreBackupMutation(),
+    onSuccess: ({ operation }) => {
+      void refresh();
+      void router.navigate({ to: "/operations/$operationId", params: { operationId: operation.id } });
+    },
+  });
+  const options = names.map((value) => ({ value }));
+  return (
+    <ConfirmModal
+      title={`Restore from a backup of ${backup.cluster_name}`}
+      size="large"
+      confirm="Restore"
+      isPending={restore.isPending}
+      error={restore.error}
+      disabledReason={missing ?? (plan.data ? plan.data.problems[0] : "The plan is being made.")}
+      onConfirm={() => order && restore.mutate({ path: { backup_id: backup.id }, body: order })}
+      onDismiss={onDismiss}
+    >
+      <RadioGroup
+        ariaLabel="How to restore"
+        value={mode}
+        items={MODES.map((each) => ({ ...each, disabled: backup.cluster_deleted && each.value !== "cluster" }))}
+        onChange={({ detail: { value } }) => setMode(value as Mode)}
+      />
+      {mode === "cluster" && (
+        <FormField label="Cluster" description="An empty one that you have ordered for it.">
+          <Select
+            selectedOption={target === null ? null : { value: target, label: clusterName(clusters.data, target) }}
+            options={(clusters.data?.items ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+            placeholder="Choose a cluster"
+            empty="There are no clusters."
+            onChange={({ detail: { selectedOption } }) => setTarget(selectedOption.value ?? null)}
+          />
+        </FormField>
+      )}
+      <FormField label="Tables" description={mode === "copy" ? undefined : "None chosen: all that are in the backup."}>
+        <Multiselect
+          selectedOptions={options.filter(({ value }) => chosen.includes(value))}
+          options={options}
+          placeholder={mode === "copy" ? "Choose tables" : "All tables"}
+          statusType={detail.isPending ? "loading" : "finished"}
+          loadingText="Loading tables"
+          empty="There are no tables in it."
+          deselectAriaLabel={(option) => `Leave out ${option.value}`}
+          onChange={({ detail: { selectedOptions } }) => setChosen(selectedOptions.map(({ value }) => value ?? ""))}
+        />
+      </FormField>
+      {mode === "copy" && (
+        <FormField label="Put behind each name" description="orders becomes orders_restored.">
+          <Input value={suffix} spellcheck={false} onChange={({ detail: { value } }) => setSuffix(value)} />
+        </FormField>
+      )}
+      {order && plan.isError && <ErrorBox error={plan.error} />}
+      {order && plan.data && <PlanOf plan={plan.data} />}
+    </ConfirmModal>
+  );
+}
+
+function PlanOf({ plan }: { plan: RestorePlan }) {
+  return (
+    <>
+      {plan.problems.map((problem) => (
+        <Alert key={problem} type="error" statusIconAriaLabel="Error">
+          {problem}
+        </Alert>
+      ))}
+      {plan.warnings.map((warning) => (
+        <Alert key={warning} type="warning" statusIconAriaLabel="Warning">
+          {warning}
+        </Alert>
+      ))}
+      <KeyValuePairs
+        columns={3}
+        items={[
+          { label: "To fetch, of all nodes", value: formatBytes(plan.bytes) },
+          { label: "Files", value: plan.bundles.toLocaleString("en") },
+          { label: "Tables", value: count(plan.tables.length, "table") },
+        ]}
+      />
+      <Box>
+        <Box variant="awsui-key-label">What is done</Box>
+        <ol aria-label="What is done">
+          {plan.steps.map((step) => (
+            <li key={step}>{step}</li>
+          ))}
+        </ol>
+      </Box>
+      {plan.differences
+        .filter(({ fatal }) => !fatal)
+        .map(({ table, difference }) => (
+          <Box key={table + difference} color="text-body-secondary">
+            {table}: {difference}
+          </Box>
+        ))}
+    </>
+  );
+}
+
+function clusterName(page: { items: { id: string; name: string }[] } | undefined, id: string): string {
+  return page?.items.find((each) => each.id === id)?.name ?? id;
+}

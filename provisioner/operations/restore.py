@@ -1,0 +1,354 @@
+"""A restore: files are fetched to the nodes and verified, and only then is anything changed.
+
+Fetched files lie beside the data, where the engine does not see them. A damaged object ends it before that, named.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from backend.backups import progress, vault_keys
+from backend.backups.models import BackupBundle, Restore, RestoreNode
+from backend.backups.restoring import SPARE, differences_of
+from backend.backups.states import BackupState, RestoreMode
+from backend.clusters.models import Node
+from backend.operations.models import Operation
+from provisioner.agent.base import AgentUnreachable, Job
+from provisioner.operations import names
+from provisioner.operations.backup import ask_any, describe_schema, tables_of
+from provisioner.operations.backup_store import (
+    DamagedManifest,
+    check_manifests,
+    get_sealed,
+    in_words,
+    key_for,
+    open_store,
+    schema_name,
+)
+from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, Standing, StepCode, StepContext, Wait
+from provisioner.operations.membership import forget_job, job_or_none
+from provisioner.operations.node_steps import JobFailed, cluster_of, live_nodes, look_at, run_job
+from provisioner.operations.surroundings import surroundings
+
+# The agent takes so many; 256 KiB of parameters is the most there may be.
+BATCH = 500
+_BATCH_BYTES = 8 << 30
+_MIB = 1 << 20
+_FINAL = frozenset(
+    {
+        "store-refused",
+        "object-damaged",
+        "wrong-key",
+        "no-space",
+        "schema-differs",
+        "schema-refused",
+        "import-failed",
+        "table-not-found",
+        "unsupported",
+        "unknown-kind",
+    }
+)
+
+
+def check_restore(context: StepContext) -> Outcome:
+    """The backup is what was written, its tables fit those of the cluster, and there is room."""
+    restore = _restore(context)
+    backup = restore.backup
+    if backup.state != BackupState.COMPLETE:
+        raise Blocked("backup-not-complete", f"The backup is {backup.state}.", "Cancel, and choose a complete one.")
+    key = key_for(backup)
+    with in_words():
+        try:
+            check_manifests(open_store(backup.location, backup.organisation_id), key, backup)
+        except DamagedManifest as error:
+            progress.manifests_verified(backup.id, damaged=error.name)
+            raise Blocked("backup-damaged", str(error), "Cancel, and restore another backup.") from error
+    described = describe_schema(context, live_nodes(cluster_of(context)))
+    if isinstance(described, Wait):
+        return described
+    every = tables_of(described)
+    progress.tables_read(restore.cluster_id, every)
+    _check_tables(restore, every)
+    _check_room(restore)
+    return Done("backup, schema and room are well")
+
+
+def _check_tables(restore: Restore, every: Sequence[Mapping[str, Any]]) -> None:
+    there = {(one["keyspace"], one["table"]): one["columns"] for one in every}
+    columns = {(t.keyspace, t.name): t.columns for t in restore.backup.tables.all()}
+    for one in restore.tables:
+        now = there.get((one["as_keyspace"], one["as_table"]))
+        before = columns[one["keyspace"], one["table"]]
+        for difference, fatal in differences_of(before, now, RestoreMode(restore.mode)):
+            if fatal:
+                raise Blocked(
+                    "schema-differs",
+                    f"{one['as_keyspace']}.{one['as_table']}: {difference}",
+                    "Cancel, and order it otherwise.",
+                )
+
+
+def _check_room(restore: Restore) -> None:
+    for part in restore.nodes.select_related("node__cluster", "node__datacenter"):
+        try:
+            disk = surroundings().agent(part.node).status().disk
+        except AgentUnreachable:
+            continue
+        if disk is not None and part.bytes > disk.free_bytes - SPARE * disk.total_bytes:
+            raise Blocked(
+                "no-space",
+                f"{part.node.name} has too little room: {_size(part.bytes)} are to be fetched and "
+                f"{_size(disk.free_bytes)} are free.",
+                "Make room, or restore fewer tables.",
+            )
+
+
+def fetch_files(context: StepContext) -> Outcome:
+    """Batch by batch. Nothing of the engine is touched, and it can stand still after any batch."""
+    part = _part(context)
+    restore, backup = part.restore, part.restore.backup
+    batch = _next(part)
+    if not batch:
+        return Done(f"{_size(part.fetched_bytes)} are here and verified")
+    name = _fetch_name(context, part)
+    if context.pause_wanted and not _is_running(part.node, name):
+        return Standing(f"{_size(part.fetched_bytes)} of {_size(part.bytes)} are here")
+    parameters: dict[str, Any] = {
+        "restore": _folder(restore),
+        "store": vault_keys.store_of(backup.location, backup.organisation_id),
+        "encryption": vault_keys.encryption(key_for(backup)),
+        "bundles": [
+            {
+                "key": one.object.key,
+                "bytes": one.object.stored_bytes,
+                "sha256": one.object.sha256,
+                "keyspace": one.table.keyspace,
+                "table": one.table.name,
+            }
+            for one in batch
+        ],
+    }
+    job = _run(part.node, name, "fetch-bundles", parameters)
+    size = sum(one.object.bytes for one in batch)
+    if isinstance(job, Wait):
+        done = part.fetched_bytes + (job.progress or 0.0) * size
+        return Wait(job.seconds, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+    progress.fetched(part.id, after=part.cursor, cursor=batch[-1].id, count=size)
+    forget_job(part.node, name)
+    done = part.fetched_bytes + size
+    return Wait(0, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+
+
+def _next(part: RestoreNode) -> list[BackupBundle]:
+    wanted = {(one["keyspace"], one["table"]) for one in part.restore.tables}
+    tables = [t.id for t in part.restore.backup.tables.all() if (t.keyspace, t.name) in wanted]
+    rows = BackupBundle.objects.filter(node__backup_id=part.restore.backup_id, table_id__in=tables, id__gt=part.cursor)
+    if part.source_id is not None:
+        rows = rows.filter(node_id=part.source_id)
+    chosen: list[BackupBundle] = []
+    total = 0
+    for row in rows.select_related("object", "table").order_by("id")[:BATCH]:
+        total += row.object.bytes
+        if chosen and total > _BATCH_BYTES:
+            break
+        chosen.append(row)
+    return chosen
+
+
+def _is_running(node: Node, name: str) -> bool:
+    try:
+        job = job_or_none(node, name)
+    except AgentUnreachable:
+        return False
+    return job is not None and job.state == "running"
+
+
+def drop_fetched(context: StepContext) -> Outcome:
+    part = _part(context)
+    forget_job(part.node, _fetch_name(context, part))
+    progress.fetch_taken_back(part.id)
+    return _drop(context, part, "drop-back")
+
+
+def remove_fetched(context: StepContext) -> Outcome:
+    return _drop(context, _part(context), "drop")
+
+
+def _drop(context: StepContext, part: RestoreNode, name: str) -> Outcome:
+    if part.node.deleted_at is not None:
+        return Done("it has left the ring meanwhile")
+    job = _run(part.node, names.job(context.operation, name), "drop-restore", {"restore": _folder(part.restore)})
+    return job if isinstance(job, Wait) else Done()
+
+
+def create_tables(context: StepContext) -> Outcome:
+    """From the backup's schema, on one node; all agree before it is done. What is there already is passed over."""
+    restore = _restore(context)
+    backup = restore.backup
+    with in_words():
+        store = open_store(backup.location, backup.organisation_id)
+        schema = get_sealed(store, key_for(backup), schema_name(backup), sha256=backup.schema_sha256)
+    nodes = live_nodes(cluster_of(context))
+    keyspaces = [_keyspace(restore, one, nodes) for one in schema["keyspaces"]]
+    parameters = {"keyspaces": [one for one in keyspaces if one is not None]}
+    name = names.job(context.operation, "create-tables")
+    job = ask_any(nodes, lambda agent: agent.ensure_job(name, "create-schema", parameters, wait_seconds=1))
+    if isinstance(job, Wait):
+        return job
+    looked = _looked(nodes[0], job)
+    return looked if isinstance(looked, Wait) else Done(f"{looked.result['created']} created")
+
+
+def _keyspace(restore: Restore, described: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any] | None:
+    """As create-schema takes it: only what the chosen tables need. None: none of them is in it."""
+    chosen = [one for one in restore.tables if one["keyspace"] == described["name"]]
+    if not chosen:
+        return None
+    copy = restore.mode == RestoreMode.COPY
+    tables = {one["table"] for one in chosen}
+    first = {"keyspace", "type"} if copy else {"keyspace", "type", "function", "aggregate"}
+    statements = [
+        one
+        for one in described["statements"]
+        if one["type"] in first or (one["type"] == "table" and one["name"] in tables)
+    ]
+    if not copy and tables >= {t["name"] for t in described["tables"] if not t.get("view_of")}:
+        # All of it: with its indexes and views, which need no other table.
+        statements = list(described["statements"])
+    wanted: dict[str, Any] = {"name": described["name"], "statements": statements}
+    renamed = {one["table"]: one["as_table"] for one in chosen if one["as_table"] != one["table"]}
+    elsewhere = {one["as_keyspace"] for one in chosen} - {described["name"]}
+    if renamed:
+        wanted["renamed_tables"] = renamed
+    if elsewhere:
+        wanted["as"] = min(elsewhere)
+    if replication := _replication(described, nodes):
+        wanted["replication"] = replication
+    return wanted
+
+
+def _replication(described: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, int]:
+    """Where data centres have other names, or fewer nodes, than they had; empty: as the statement says."""
+    here: dict[str, int] = {}
+    for node in nodes:
+        here[node.datacenter.name] = here.get(node.datacenter.name, 0) + 1
+    before: Mapping[str, int] = described["replication"]
+    if all(name in here and copies <= here[name] for name, copies in before.items()):
+        return {}
+    known = {name: min(copies, here[name]) for name, copies in before.items() if name in here}
+    if known:
+        return known
+    most = max(before.values(), default=1)
+    return {name: min(most, count) for name, count in here.items()}
+
+
+def empty_tables(context: StepContext) -> Outcome:
+    restore = _restore(context)
+    nodes = live_nodes(cluster_of(context))
+    parameters = {"tables": [{"keyspace": one["as_keyspace"], "table": one["as_table"]} for one in restore.tables]}
+    name = names.job(context.operation, "empty-tables")
+    job = ask_any(nodes, lambda agent: agent.ensure_job(name, "truncate-tables", parameters, wait_seconds=1))
+    if isinstance(job, Wait):
+        return job
+    looked = _looked(nodes[0], job)
+    return looked if isinstance(looked, Wait) else Done(f"{len(restore.tables)} tables are empty")
+
+
+def import_files(context: StepContext) -> Outcome:
+    """Table by table; each node takes its own."""
+    part = _part(context)
+    restore = part.restore
+    same = part.source_id is not None
+    held = _tables_fetched(part)
+    for position, one in enumerate(restore.tables):
+        if (one["keyspace"], one["table"]) not in held:
+            continue
+        parameters = {
+            "restore": _folder(restore),
+            "keyspace": one["keyspace"],
+            "table": one["table"],
+            "as_keyspace": one["as_keyspace"],
+            "as_table": one["as_table"],
+            "check_tokens": same,
+            "cleanup": not same,
+        }
+        job = _run(part.node, names.job(context.operation, f"import-{position}"), "import-bundles", parameters)
+        if isinstance(job, Wait):
+            share = (position + (job.progress or 0.0)) / len(restore.tables)
+            return Wait(job.seconds, f"{one['as_keyspace']}.{one['as_table']}", share)
+    return Done(f"{_size(part.fetched_bytes)} taken")
+
+
+def _tables_fetched(part: RestoreNode) -> set[tuple[str, str]]:
+    rows = BackupBundle.objects.filter(node__backup_id=part.restore.backup_id, id__lte=part.cursor)
+    if part.source_id is not None:
+        rows = rows.filter(node_id=part.source_id)
+    return set(rows.values_list("table__keyspace", "table__name").distinct())
+
+
+def _run(node: Node, name: str, kind: str, parameters: dict[str, Any]) -> Job | Wait:
+    try:
+        return run_job(node, name, kind, parameters)
+    except JobFailed as failure:
+        raise _blocked_or(failure) from failure
+
+
+def _looked(node: Node, job: Job) -> Job | Wait:
+    try:
+        return look_at(node, job)
+    except JobFailed as failure:
+        raise _blocked_or(failure) from failure
+
+
+def _blocked_or(failure: JobFailed) -> Exception:
+    if failure.code not in _FINAL:
+        return failure
+    return Blocked(failure.code, str(failure), "Correct what is named there and retry, or cancel.")
+
+
+def _restore(context: StepContext) -> Restore:
+    rows = Restore.objects.select_related("backup__location", "backup__cluster", "cluster")
+    return rows.get(id=context.operation.parameters["restore"])
+
+
+def _part(context: StepContext) -> RestoreNode:
+    rows = RestoreNode.objects.select_related("restore__backup__location", "node__cluster", "node__datacenter")
+    return rows.get(restore_id=context.operation.parameters["restore"], node_id=context.step.target)
+
+
+def _folder(restore: Restore) -> str:
+    return restore.id.replace("_", "-")
+
+
+def _fetch_name(context: StepContext, part: RestoreNode) -> str:
+    return names.job(context.operation, f"fetch-{part.cursor}")
+
+
+def _share(done: float, total: int) -> float:
+    return min(1.0, done / max(total, 1))
+
+
+def _size(count: float) -> str:
+    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / _MIB:,.1f} MiB"
+
+
+def _succeeded(operation: Operation) -> None:
+    progress.restored(operation.parameters["restore"], cancelled=False)
+
+
+def _cancelled(operation: Operation) -> None:
+    progress.restored(operation.parameters["restore"], cancelled=True)
+
+
+CODE = OperationCode(
+    kind="restore",
+    steps={
+        "check_restore": StepCode(do=check_restore),
+        "fetch_files": StepCode(do=fetch_files, undo=drop_fetched),
+        "create_tables": StepCode(do=create_tables),
+        "empty_tables": StepCode(do=empty_tables),
+        "import_files": StepCode(do=import_files),
+        "remove_fetched": StepCode(do=remove_fetched),
+    },
+    on_succeeded=_succeeded,
+    on_cancelled=_cancelled,
+)
