@@ -177,17 +177,21 @@ func TestANodeThatMissedWritesIsRepaired(t *testing.T) {
 		first.eventually("end of ours", func() bool { return len(first.repairs().Repairs) == 0 })
 		slowly("slow-again", 1)
 	})
-	t.Run("an agent that is killed goes on with the same command, and a deleted repair that is alone is ended", func(t *testing.T) {
-		stale.begin("kept", "lost")
+	t.Run("an agent that is killed before it knows the command finds it, and a deleted repair that is alone is ended", func(t *testing.T) {
+		stale.ask(http.MethodPut, "/v1/jobs/kept", agent.JobRequest{Kind: agent.Repair, Parameters: asJSON(t, agent.RepairParameters{
+			Keyspace: "shop", Tables: []string{"lost"}, Mode: agent.RepairFull, Ranges: stale.ranges(), Hosts: []string{stale.address, first.address},
+		})}, nil)
 		var before agent.RepairActivity
 		stale.eventually("repair", func() bool {
 			before = stale.repairs()
 			return len(before.Repairs) == 1 && before.Repairs[0].Job == "kept"
 		})
 		stale.killAgent()
+		stale.forgetCommand(t, "kept")
 		stale.startAgent()
 		stale.reachable()
-		after := stale.repairs()
+		var after agent.RepairActivity
+		stale.eventually("repair of ours", func() bool { after = stale.repairs(); return len(after.Repairs) == 1 && after.Repairs[0].Job == "kept" })
 		if len(after.Repairs) != 1 || after.Repairs[0].ID != before.Repairs[0].ID || after.Repairs[0].Job != "kept" || after.Repairs[0].Command != before.Repairs[0].Command {
 			t.Fatalf("%+v, then %+v", before, after)
 		}
@@ -299,6 +303,33 @@ func (s shop) missing(n *node, table string) int {
 func (n *node) begin(name, table string) {
 	content := fmt.Sprintf(`{"keyspace": "shop", "tables": [%q], "mode": "full"}`, table)
 	n.ask(http.MethodPut, "/v1/jobs/"+name, agent.JobRequest{Kind: agent.Repair, Parameters: []byte(content)}, nil)
+}
+
+// forgetCommand makes the note of a repair what it was before the engine had answered.
+func (n *node) forgetCommand(t *testing.T, job string) {
+	t.Helper()
+	path := n.folder + "/cassandra/repairs/" + job + ".json"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept map[string]any
+	if err := json.Unmarshal(content, &kept); err != nil || kept["command"] == 0.0 {
+		t.Fatal(string(content), err)
+	}
+	kept["command"] = 0
+	if err := os.WriteFile(path, asJSON(t, kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // ends waits until the job has failed with a code.
