@@ -48,6 +48,11 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     (page) => expect(page.getByRole("heading", { name: "Database roles" })).toBeVisible(),
   ],
   [
+    "cluster-repairs",
+    () => `/clusters/${cluster.id}?tab=repairs`,
+    (page) => expect(page.getByRole("heading", { name: "Repairs", exact: true })).toBeVisible(),
+  ],
+  [
     "cluster-protection",
     () => `/clusters/${cluster.id}?tab=protection`,
     (page) => expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible(),

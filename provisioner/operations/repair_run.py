@@ -582,9 +582,11 @@ def _say(
             _written(live, note=note, idle_since=None)
         return Wait(seconds, note, done)
     since = live.run.idle_since
-    if since is None:
+    # Whoever stopped a node on purpose does not start it for a repair.
+    stopped = any(node.state == NodeState.STOPPED for node in nodes.values())
+    if since is None and not stopped:
         _written(live, note=note, idle_since=now)
-    elif now - since > DOWN_PATIENCE:
+    elif stopped or (since is not None and now - since > DOWN_PATIENCE):
         _give_up_the_rest(live, note, now)
         return Wait(0, "It ends without the ranges whose replicas are down", done)
     return Wait(5, note, done)

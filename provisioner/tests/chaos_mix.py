@@ -40,6 +40,8 @@ from backend.clusters.states import ClusterState
 from backend.core.errors import DomainError
 from backend.operations import actions as operations
 from backend.operations.actions import PlannedStep
+from backend.repairs import actions as repairs
+from backend.repairs.schemas import RepairOrder, RepairScheduleWish
 from provisioner.tests import plans
 from provisioner.tests.chaos_kinds import CHAOS, PLAN
 from provisioner.tests.chaos_world import REGION, SECOND_REGION, SECOND_ZONES, ZONES
@@ -240,6 +242,15 @@ def change_allowlist(tenant: Tenant) -> str | None:
     return _id(access.replace_allowlist(tenant.who, cluster.id, order))
 
 
+def repair(tenant: Tenant) -> str | None:
+    """All tables of a cluster, at full intensity, at any time."""
+    cluster = tenant.serving()
+    if cluster is None:
+        return None
+    repairs.set_schedule(tenant.who, cluster.id, RepairScheduleWish(intensity=100))
+    return _id(repairs.run_now(tenant.who, cluster.id, RepairOrder(any_time=True)))
+
+
 @dataclass(frozen=True)
 class Line:
     kind: str
@@ -265,7 +276,7 @@ MIX = (
     Line("add_datacenter", 2, add_or_remove_datacenter),
     Line("change_access", 5, change_access),
     Line("change_allowlist", 3, change_allowlist),
-    Line("repair", 8, _on_files("repair")),
+    Line("repair", 8, repair),
     Line("backup", 8, _on_files("backup")),
 )
 

@@ -1,6 +1,6 @@
 import { keepPreviousData } from "@tanstack/react-query";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import { planChange, planRestore } from "./__generated__/sdk.gen";
+import { planChange, planRepair, planRestore } from "./__generated__/sdk.gen";
 import type {
   ChangeClusterData,
   Cluster,
@@ -9,6 +9,7 @@ import type {
   ListAuditRecordsData,
   ListClustersData,
   ListOperationsData,
+  RepairOrder,
   RestoreOrder,
 } from "./__generated__/types.gen";
 import { queryClient } from "./query-client";
@@ -52,6 +53,24 @@ export const networkQuery = (id: string) => generated.getClusterNetworkOptions({
 
 export const networkConnectionsQuery = (id: string) =>
   generated.listNetworkConnectionsOptions({ path: { cluster_id: id }, query: { limit: 200 } });
+
+export const repairsQuery = (id: string) => generated.getRepairsOptions({ path: { cluster_id: id } });
+
+export const repairTablesQuery = (id: string, cursor?: string) => ({
+  ...generated.listRepairTablesOptions({ path: { cluster_id: id }, query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const repairRunsQuery = (id: string) =>
+  generated.listRepairRunsOptions({ path: { cluster_id: id }, query: { limit: 10 } });
+
+export const planRepairQuery = (id: string, body: RepairOrder) => ({
+  queryKey: ["repair plan", id, body] as const,
+  queryFn: async () => (await planRepair({ path: { cluster_id: id }, body, throwOnError: true })).data,
+});
+
+export const repairMapQuery = (id: string, runId: string) =>
+  generated.getRepairMapOptions({ path: { cluster_id: id, run_id: runId } });
 
 export const connectionQuery = (id: string) => generated.getConnectionOptions({ path: { cluster_id: id } });
 
@@ -202,7 +221,10 @@ export {
   revokeTokenMutation,
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
+  runRepairMutation,
   setMaintenanceWindowsMutation,
+  setRepairPolicyMutation,
+  setRepairScheduleMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
   verifyBackupMutation,

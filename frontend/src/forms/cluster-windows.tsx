@@ -112,7 +112,7 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
   );
 }
 
-function WindowFields({
+export function WindowFields({
   window,
   at,
   wrong,
@@ -190,7 +190,7 @@ function WindowFields({
   );
 }
 
-function usualWindow(): MaintenanceWindow {
+export function usualWindow(): MaintenanceWindow {
   return {
     weekdays: ["sunday"],
     starts_at: "02:00",

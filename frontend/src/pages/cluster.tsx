@@ -16,6 +16,7 @@ import { ClusterBackups } from "./cluster-backups";
 import { ClusterNetwork } from "./cluster-network";
 import { ClusterOverview } from "./cluster-overview";
 import { ClusterProtection } from "./cluster-protection";
+import { ClusterRepairs } from "./cluster-repairs";
 import { ClusterSettings } from "./cluster-settings";
 
 const route = getRouteApi("/console/clusters/$clusterId");
@@ -69,6 +70,7 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
           { id: "access", label: "Access", content: <ClusterAccess cluster={cluster} /> },
           { id: "network", label: "Network", content: <ClusterNetwork cluster={cluster} /> },
           { id: "backups", label: "Backups", content: <ClusterBackups cluster={cluster} /> },
+          { id: "repairs", label: "Repairs", content: <ClusterRepairs cluster={cluster} /> },
           { id: "protection", label: "Protection", content: <ClusterProtection cluster={cluster} /> },
           { id: "activity", label: "Activity", content: <ClusterActivity cluster={cluster} /> },
         ]}

@@ -6,6 +6,7 @@ export const CLUSTER_TABS = [
   "access",
   "network",
   "backups",
+  "repairs",
   "protection",
   "activity",
 ] as const;
