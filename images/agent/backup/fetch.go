@@ -209,7 +209,7 @@ func (s *Service) writeBundle(
 	ctx context.Context, from store, with keys, one agent.StoredObject, folder string, read *atomic.Int64, done *progress,
 ) (int64, error) {
 	var told header
-	var written []*os.File
+	var written []*directFile
 	defer func() {
 		for _, file := range written {
 			_ = file.Close()
@@ -220,7 +220,7 @@ func (s *Service) writeBundle(
 		return nil
 	}
 	create := func(part component) (io.WriteCloser, error) {
-		file, err := os.OpenFile(filepath.Join(folder, fetchedName(told)+part.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		file, err := createDirect(filepath.Join(folder, fetchedName(told)+part.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600, part.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -230,7 +230,7 @@ func (s *Service) writeBundle(
 	if err := s.readObject(ctx, from, with, one, done, read, begin, create); err != nil {
 		return 0, err
 	}
-	list, err := os.OpenFile(filepath.Join(folder, fetchedName(told)+"TOC.txt"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	list, err := createDirect(filepath.Join(folder, fetchedName(told)+"TOC.txt"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -244,7 +244,7 @@ func (s *Service) writeBundle(
 		return 0, err
 	}
 	for _, file := range written {
-		if err := file.Sync(); err != nil {
+		if err := file.finish(); err != nil {
 			return 0, err
 		}
 	}
@@ -252,7 +252,7 @@ func (s *Service) writeBundle(
 }
 
 // leftOpen is closed later, when the file is made to last.
-type leftOpen struct{ file *os.File }
+type leftOpen struct{ file io.Writer }
 
 func (l leftOpen) Write(content []byte) (int, error) { return l.file.Write(content) }
 func (leftOpen) Close() error                        { return nil }

@@ -35,8 +35,9 @@ func (f folder) put(ctx context.Context, name string, size int64, content io.Rea
 	}
 	// The same name after a crash: nothing is left lying about.
 	unfinished := filepath.Join(parent, "."+filepath.Base(path)+f.unfinished)
-	file, err := os.OpenFile(unfinished, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	file, err := createDirect(unfinished, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640, size)
 	if err != nil {
+		_ = os.Remove(unfinished)
 		return fileError(err)
 	}
 	if err := writeFile(ctx, file, size, content); err != nil {
@@ -49,7 +50,7 @@ func (f folder) put(ctx context.Context, name string, size int64, content io.Rea
 	return fileError(syncFolder(parent))
 }
 
-func writeFile(ctx context.Context, file *os.File, size int64, content io.Reader) error {
+func writeFile(ctx context.Context, file *directFile, size int64, content io.Reader) error {
 	defer file.Close()
 	written, err := copyUntil(ctx, onDisk{file}, content)
 	if err != nil {
@@ -58,14 +59,11 @@ func writeFile(ctx context.Context, file *os.File, size int64, content io.Reader
 	if written != size {
 		return refused("%d bytes instead of %d were to be stored", written, size)
 	}
-	if err := file.Sync(); err != nil {
-		return fileError(err)
-	}
-	return fileError(file.Close())
+	return fileError(file.finish())
 }
 
 // onDisk gives failures to write the codes of a store, so that they differ from failures to read.
-type onDisk struct{ file *os.File }
+type onDisk struct{ file io.Writer }
 
 func (o onDisk) Write(content []byte) (int, error) {
 	count, err := o.file.Write(content)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +42,14 @@ func (f files) header() header {
 	return of
 }
 
+func (f files) checks() []uint32 {
+	var all []uint32
+	for _, one := range f.header().Components {
+		all = append(all, crc32.Checksum(f[one.Name], castagnoli))
+	}
+	return all
+}
+
 func (f files) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(f[name])), nil
 }
@@ -49,7 +58,7 @@ func (f files) open(name string) (io.ReadCloser, error) {
 func (f files) object(t testing.TB, with keys) (key string, content []byte) {
 	t.Helper()
 	key = with.bundleKey(f.header())
-	sealing := seal(with, f.header(), key, f.open)
+	sealing := seal(with, f.header(), f.checks(), key, f.open)
 	content, err := io.ReadAll(sealing)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +195,7 @@ func TestAFileThatChangedAfterItsIndexIsNotStored(t *testing.T) {
 		if name == "another byte" {
 			changed[0] = bundle["Data.db"][0] ^ 1
 		}
-		sealing := seal(with, of, with.bundleKey(of), files{"Data.db": changed, "Statistics.db": bundle["Statistics.db"]}.open)
+		sealing := seal(with, of, bundle.checks(), with.bundleKey(of), files{"Data.db": changed, "Statistics.db": bundle["Statistics.db"]}.open)
 		if _, err := io.ReadAll(sealing); !errors.Is(err, errChanged) {
 			t.Errorf("%s: %v", name, err)
 		}

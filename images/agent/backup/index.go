@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -48,11 +49,13 @@ type fileFact struct {
 
 // known is an SSTable that was hashed.
 type known struct {
-	TableID string       `json:"table_id"`
-	SSTable string       `json:"sstable"`
-	Files   []fileFact   `json:"files"`
-	SHA256  []string     `json:"sha256"`
-	Facts   sstableFacts `json:"facts"`
+	TableID string     `json:"table_id"`
+	SSTable string     `json:"sstable"`
+	Files   []fileFact `json:"files"`
+	SHA256  []string   `json:"sha256"`
+	// Checks are checksums of the files, CRC-32C.
+	Checks []uint32     `json:"checks"`
+	Facts  sstableFacts `json:"facts"`
 }
 
 // indexed is a line of the index of a snapshot: a bundle, and what is needed to make its object.
@@ -60,6 +63,8 @@ type indexed struct {
 	agent.Bundle
 	Folder string `json:"folder"`
 	Header header `json:"header"`
+	// Checks are checksums of the files, CRC-32C.
+	Checks []uint32 `json:"checks"`
 }
 
 // An SSTable's name: version, id, format, component. An id is a number, or three parts of a UUID, base 36, joined with underscores.
@@ -125,44 +130,45 @@ func (s sstable) hash(ctx context.Context, read *atomic.Int64) (known, error) {
 	hashed := known{TableID: s.TableID, SSTable: s.name, Files: s.files}
 	path := filepath.Join(s.Folder, s.name+"-")
 	for _, file := range s.files {
-		sum, err := hashFile(ctx, path+file.Name, file.Size, read)
+		sum, check, err := hashFile(ctx, path+file.Name, file.Size, read)
 		if err != nil {
 			return known{}, err
 		}
-		hashed.SHA256 = append(hashed.SHA256, sum)
+		hashed.SHA256, hashed.Checks = append(hashed.SHA256, sum), append(hashed.Checks, check)
 	}
 	var err error
 	hashed.Facts, err = readFacts(path, s.version, s.format)
 	return hashed, err
 }
 
-func hashFile(ctx context.Context, path string, size int64, read *atomic.Int64) (string, error) {
+func hashFile(ctx context.Context, path string, size int64, read *atomic.Int64) (sha string, check uint32, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer file.Close()
 	sum, buffer := sha256.New(), make([]byte, min(size+1, chunkBytes))
 	var total int64
 	for {
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return "", 0, ctx.Err()
 		}
 		count, err := file.Read(buffer)
 		sum.Write(buffer[:count])
+		check = crc32.Update(check, castagnoli, buffer[:count])
 		total += int64(count)
 		read.Add(int64(count))
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
 	}
 	if total != size {
-		return "", fmt.Errorf("%s changed while it was read", path)
+		return "", 0, fmt.Errorf("%s changed while it was read", path)
 	}
-	return digest(sum), nil
+	return digest(sum), check, nil
 }
 
 // describe makes the line of the index.
@@ -177,7 +183,7 @@ func (s sstable) describe(hashed known, with keys) indexed {
 			Bytes: of.bytes(), StoredBytes: of.storedBytes(),
 			MinToken: hashed.Facts.MinToken, MaxToken: hashed.Facts.MaxToken, Level: hashed.Facts.Level, RepairedAt: hashed.Facts.RepairedAt,
 		},
-		Folder: s.Folder, Header: of,
+		Folder: s.Folder, Header: of, Checks: hashed.Checks,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -33,6 +34,8 @@ const (
 	// buffers bound what all uploads of a node hold in memory: 64 MiB.
 	buffers = 8
 	tries   = 5
+	// longestPause between two tries; what takes longer to heal is the control plane's to try again.
+	longestPause = 3 * time.Second
 )
 
 // s3Store is Amazon S3 or a server that speaks its protocol.
@@ -48,7 +51,7 @@ type s3Store struct {
 func (s *Service) openS3(described agent.Store, client *http.Client) (store, error) {
 	options := s3.Options{
 		Region: described.Region, HTTPClient: client, UsePathStyle: described.PathStyle,
-		Retryer: retry.AddWithMaxAttempts(retry.NewStandard(), tries),
+		Retryer: retry.AddWithMaxBackoffDelay(retry.AddWithMaxAttempts(retry.NewStandard(), tries), longestPause),
 		// The length and Content-MD5 of every request are enough, and every server knows them.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
@@ -263,7 +266,8 @@ func (s s3Store) asError(ctx context.Context, err error) error {
 	if errors.As(err, &said) {
 		code, message = said.ErrorCode(), said.ErrorMessage()
 	}
-	if !errors.As(err, &answered) {
+	// Where nobody answered there is an answer too, without a status.
+	if !errors.As(err, &answered) || answered.HTTPStatusCode() == 0 {
 		return unreachable("%v", err)
 	}
 	status := answered.HTTPStatusCode()

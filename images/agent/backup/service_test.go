@@ -602,7 +602,7 @@ func TestAFullStoreIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFile(t.Context(), file, 5, strings.NewReader("hello")); codeOf(err) != "store-full" {
+	if err := writeFile(t.Context(), &directFile{file: file, buffer: aligned(alignment)}, 5, strings.NewReader("hello")); codeOf(err) != "store-full" {
 		t.Error(err)
 	}
 }

@@ -121,7 +121,7 @@ func (s *Service) chosen(tag string, keys []string) ([]indexed, error) {
 }
 
 func (s *Service) uploadOne(ctx context.Context, to store, with keys, one indexed, done *progress) (agent.StoredObject, error) {
-	content := seal(with, one.Header, one.Key, func(name string) (io.ReadCloser, error) {
+	content := seal(with, one.Header, one.Checks, one.Key, func(name string) (io.ReadCloser, error) {
 		return os.Open(filepath.Join(one.Folder, one.SSTable+"-"+name))
 	})
 	defer content.Close()

@@ -35,11 +35,11 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         return self._certify(common_name, key.public_key(), dns=dns, address=address), _key_pem(key)
 
-    def sign(self, request_pem: str, common_name: str, *, dns: str = "") -> str:
+    def sign(self, request_pem: str, common_name: str, *, dns: str = "", address: str = "") -> str:
         """The certificate for a signing request, with names of our choice."""
         key = x509.load_pem_x509_csr(request_pem.encode()).public_key()
         assert isinstance(key, ec.EllipticCurvePublicKey)
-        return self._certify(common_name, key, dns=dns)
+        return self._certify(common_name, key, dns=dns, address=address)
 
     def _certify(self, common_name: str, key: ec.EllipticCurvePublicKey, *, dns: str = "", address: str = "") -> str:
         names: list[x509.GeneralName] = [x509.DNSName(dns)] if dns else []
