@@ -25,7 +25,7 @@ def next_due(*, cron: str, interval_minutes: int | None, time_zone: str, after: 
     try:
         found: datetime = next(CronSim(cron, after.astimezone(ZoneInfo(time_zone))))
     except CronSimError as error:
-        raise NeverFires(f"{error}.") from error
+        raise NeverFires(f"{cron} is never due: {error}.") from error
     except StopIteration:
         raise NeverFires(f"No date in the next 50 years fits {cron}.") from None
     return found.astimezone(UTC)

@@ -27,8 +27,19 @@ const CLUSTER_QUERIES = new Set([
   "listClusterFindings",
   "getAllowlist",
   "listRoles",
+  "getClusterBackups",
+  "listBackupSchedules",
 ]);
-const LISTS = new Set(["listClusters", "listOperations", "getCatalog", "listCloudAccounts", "getCloudAccount"]);
+const LISTS = new Set([
+  "listClusters",
+  "listOperations",
+  "getCatalog",
+  "listCloudAccounts",
+  "getCloudAccount",
+  "listBackups",
+  "listClusterBackups",
+  "listBackupLocations",
+]);
 
 /** Whether what a query shows may have changed. Exported for its test. */
 export function isTouched(queryKey: readonly unknown[], change: Change): boolean {

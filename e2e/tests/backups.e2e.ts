@@ -1,0 +1,113 @@
+/** Write, back up, lose, bring back, read: on a real cluster, through the console. */
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ask, type Cluster, deleteCluster, ended, orderCluster } from "../support/api";
+import { CHECKOUT, instance, PYTHON } from "../support/instance";
+import { expect, expectAccessible, picture, test } from "../support/test";
+
+const ROWS = 200;
+
+let cluster: Cluster;
+let credentials: { username: string; password: string };
+let bundle = "";
+
+test.describe.configure({ mode: "serial" });
+
+test.beforeAll(async () => {
+  test.setTimeout(150_000);
+  const ordered = await orderCluster("backed-up");
+  cluster = ordered.cluster;
+  expect(await ended(ordered.operation.id, 120)).toBe("succeeded");
+  credentials = await ask("POST", `/clusters/${cluster.id}/credentials/reveal`);
+  const answer = await fetch(`${instance().url}/api/v1/clusters/${cluster.id}/connection/bundle`, {
+    headers: { Authorization: `Bearer ${instance().token}` },
+  });
+  bundle = join(mkdtempSync(join(tmpdir(), "rm-bundle-")), "bundle.zip");
+  writeFileSync(bundle, Buffer.from(await answer.arrayBuffer()));
+  cql(
+    "CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'local-local-1': 3}",
+    "CREATE TABLE shop.orders (id int PRIMARY KEY, what text)",
+    ...Array.from({ length: ROWS }, (_, id) => `INSERT INTO shop.orders (id, what) VALUES (${id}, 'order ${id}')`),
+  );
+});
+
+test.afterAll(async () => {
+  test.setTimeout(120_000);
+  await deleteCluster(cluster.id);
+});
+
+test("a backup is made from the console", async ({ ownerPage: page }) => {
+  test.setTimeout(120_000);
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await expect(page.getByText("No backups yet.")).toBeVisible();
+  await expect(page.getByText("Nothing is backed up by itself.")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "backups-empty");
+  await page.getByRole("button", { name: "Back up now" }).click();
+  const dialog = page.getByRole("dialog", { name: /Back backed-up up/ });
+  await expect(dialog.getByText("To upload, about")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "dialog-backup");
+  await dialog.getByRole("button", { name: "Back up", exact: true }).click();
+  const table = page.getByRole("table", { name: "Backups" });
+  await expect(table.getByText("Complete", { exact: true })).toBeVisible({ timeout: 60_000 });
+  await expectAccessible(page);
+});
+
+test("a schedule is made, and says when it is due", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: "Add schedule" }).click();
+  const dialog = page.getByRole("dialog", { name: "Back up on schedule" });
+  await dialog.getByLabel("Times, as cron writes them").fill("0 0 31 2 *");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await expect(dialog.getByText(/Bad day-of-month/).first()).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "dialog-schedule");
+  await dialog.getByLabel("Times, as cron writes them").fill("30 2 * * *");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const row = page.getByRole("table", { name: "Schedules" }).getByRole("row", { name: /nightly/ });
+  await expect(row.getByText("30 2 * * * (UTC)")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "cluster-backups");
+});
+
+test("lost rows come back, and are read", async ({ ownerPage: page }) => {
+  test.setTimeout(120_000);
+  cql("TRUNCATE shop.orders", "INSERT INTO shop.orders (id, what) VALUES (9999, 'too late')");
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: /^Restore / }).click();
+  const dialog = page.getByRole("dialog", { name: /Restore from a backup/ });
+  await dialog.getByRole("radio", { name: /In place of what is there/ }).check();
+  await expect(dialog.getByRole("list", { name: "What is done" })).toContainText("Empty the tables");
+  await expectAccessible(page);
+  await picture(page, "dialog-restore");
+  await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+  await expect(page).toHaveURL(/\/operations\/op_/);
+  await expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible({ timeout: 60_000 });
+  await picture(page, "operation-restore");
+  const [rows = []] = cql("SELECT id, what FROM shop.orders");
+  expect(rows.map(([id]) => Number(id)).sort((a, b) => a - b)).toEqual(Array.from({ length: ROWS }, (_, id) => id));
+});
+
+test("the organisation's page has the backup and where it lies, light and dark", async ({ ownerPage: page }) => {
+  await page.goto("/backups");
+  await expect(
+    page.getByRole("table", { name: "Backups" }).getByRole("link", { name: "backed-up" }).first(),
+  ).toBeVisible();
+  const place = page.getByRole("table", { name: "Locations" }).getByRole("row", { name: /This installation/ });
+  await expect(place.getByText("A folder of this installation")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "backups-light");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await expectAccessible(page);
+  await picture(page, "backups-dark");
+});
+
+/** Rows of each statement, as text. */
+function cql(...statements: string[]): string[][][] {
+  const input = JSON.stringify({ bundle, ...credentials, statements });
+  return JSON.parse(execFileSync(PYTHON, [join(CHECKOUT, "e2e/support/run_cql.py")], { input, encoding: "utf8" }));
+}
