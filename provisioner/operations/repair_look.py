@@ -51,10 +51,15 @@ def ask_all(nodes: Sequence[Node], ask: Callable[[AgentClient], Answer]) -> dict
 
 
 def read_tables(cluster: Cluster, nodes: Sequence[Node]) -> list[tuple[str, TableFacts]]:
-    """Table ids and facts of what can be repaired. AgentUnreachable when no node answers."""
-    schemas = ask_all(up(nodes)[:MOST_ASKED], lambda agent: agent.tables())
+    """Table ids and facts of what can be repaired. AgentError, the first one, when no node answers."""
+    asked = up(nodes)[:MOST_ASKED]
+    answers = side_by_side(asked, lambda node: node, lambda agent, _: agent.tables())
+    schemas = {
+        node.id: answer for node, answer in zip(asked, answers, strict=True) if not isinstance(answer, AgentError)
+    }
     if not schemas:
-        raise AgentUnreachable("no node of the cluster tells of its tables")
+        why = next((answer for answer in answers if isinstance(answer, AgentError)), None)
+        raise why or AgentUnreachable("no node of the cluster is up")
     some = next(iter(schemas.values()))
     keyspaces = {own.name: own for own in some.keyspaces if own.placement != _LOCAL}
     return [
