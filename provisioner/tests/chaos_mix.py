@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from django.db import transaction
-
 from backend.access import actions as access
 from backend.access.schemas import AllowlistEntry, AllowlistOrder, RoleOrder
 from backend.accounts.models import Membership, Organisation, User
@@ -38,8 +36,6 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.schemas import ClusterOrder
 from backend.clusters.states import ClusterState
 from backend.core.errors import DomainError
-from backend.operations import actions as operations
-from backend.operations.actions import PlannedStep
 from backend.repairs import actions as repairs
 from backend.repairs.schemas import RepairOrder, RepairScheduleWish
 from provisioner.tests import plans
@@ -106,36 +102,6 @@ def delete_cluster(tenant: Tenant) -> str | None:
 def rotate_credentials(tenant: Tenant) -> str | None:
     cluster = tenant.serving()
     return cluster and _id(clusters.rotate_credentials(tenant.who, cluster.id))
-
-
-def _on_files(kind: str) -> Order:
-    """A kind whose effects are files (chaos_kinds.py), ordered through the coordinator on a cluster."""
-
-    def order(tenant: Tenant) -> str | None:
-        cluster = tenant.serving()
-        if cluster is None:
-            return None
-        groups = [
-            [
-                PlannedStep(name, name.capitalize(), target=target)
-                for name, _, target in (step.partition("@") for step in group)
-            ]
-            for group in PLAN
-        ]
-        with transaction.atomic():
-            return operations.start(
-                organisation_id=cluster.organisation_id,
-                kind=kind,
-                cluster_id=cluster.id,
-                cluster_name=cluster.name,
-                actor="tests",
-                parameters={},
-                groups=groups,
-                expected_seconds=5,
-                pausable=True,
-            ).id
-
-    return order
 
 
 def _change(make: Callable[[Tenant, Cluster], AnyChange]) -> Order:
@@ -277,7 +243,6 @@ MIX = (
     Line("change_access", 5, change_access),
     Line("change_allowlist", 3, change_allowlist),
     Line("repair", 8, repair),
-    Line("backup", 8, _on_files("backup")),
 )
 
 
