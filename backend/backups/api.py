@@ -128,8 +128,7 @@ def create_backup(request: HttpRequest, cluster_id: str, order: schemas.BackupOr
 @router.get("/clusters/{cluster_id}/backups/estimate", operation_id="estimate_backup", response=schemas.BackupEstimate)
 def estimate_backup(request: HttpRequest, cluster_id: str, location_id: str | None = None) -> HttpResponse:
     """What a backup would come to, by what is known now. Changes nothing."""
-    who = _reader(request)
-    return prepared(queries.estimate(who, cluster_id, queries.location_for(who, location_id)))
+    return prepared(queries.estimate(_reader(request), cluster_id, location_id))
 
 
 @router.get(

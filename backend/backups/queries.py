@@ -417,7 +417,7 @@ def reason_against_order(cluster: Cluster, location: BackupLocation, *, may: boo
     return f"The location {location.name} cannot be written: {location.problem}" if location.problem else None
 
 
-def estimate(who: Identity, cluster_id: str, location: BackupLocation) -> dict[str, Any]:
+def estimate(who: Identity, cluster_id: str, location_id: str | None) -> dict[str, Any]:
     """What a backup would come to. Raises NotFound."""
     cluster = _cluster(who, cluster_id)
     nodes = list(cluster.nodes.filter(deleted_at=None))
@@ -444,7 +444,10 @@ def estimate(who: Identity, cluster_id: str, location: BackupLocation) -> dict[s
     ]
     if before is None:
         warnings.append("This is the first backup there: everything is new.")
-    problem = reason_against_order(cluster, location, may=_may(who))
+    try:
+        problem = reason_against_order(cluster, location_for(who, location_id), may=_may(who))
+    except Conflict as nowhere:
+        problem = f"{nowhere.message} {nowhere.hint}"
     return {
         "bytes": total,
         "new_bytes": new,

@@ -18,7 +18,7 @@ from backend.backups.schemas import RestoreOrder
 from backend.backups.states import NodeBackupState, RestoreMode
 from backend.clusters import actions as cluster_actions
 from backend.clusters.models import Cluster, Node
-from backend.clusters.queries import cluster_not_found
+from backend.clusters.queries import cluster_not_found, clusters
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.errors import Conflict, Invalid
 from backend.core.pagination import PageQuery, page
@@ -199,7 +199,9 @@ def _new_cluster(who: Identity, order: RestoreOrder) -> Cluster:
 
 
 def list_restores(who: Identity, query: PageQuery, *, cluster_id: str) -> dict[str, Any]:
-    """Into a cluster, newest first."""
+    """Into a cluster, newest first. Raises NotFound."""
+    if not clusters(who).filter(id=cluster_id).exists():
+        raise cluster_not_found()
     rows = Restore.objects.filter(organisation_id=who.organisation_id, cluster_id=cluster_id)
     return page(rows.values(*_COLUMNS), query, _shown)
 

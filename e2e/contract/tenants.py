@@ -45,6 +45,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
+    from backend.backups.models import Backup, BackupLocation, BackupSchedule
+    from backend.backups.states import BackupState
     from backend.cloud_accounts.models import CloudAccount
     from backend.clusters import pki, vault
     from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
@@ -55,6 +57,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.findings.states import Severity
     from backend.operations.models import Operation, OperationStep
     from backend.operations.states import OperationState, StepState
+    from backend.repairs.models import RepairRun
+    from backend.repairs.states import RepairRunReason, RepairRunState
 
     organisation = Organisation.objects.create(name=name, slug=name)
     token = _person(organisation.id, f"owner@{name}.example", role)
@@ -174,6 +178,33 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         created_by=owner.email,
         checked_at=now,
     )
+    location = BackupLocation.objects.create(
+        organisation=organisation, name=name, kind="s3", bucket=f"{name}-backups", created_by=owner.email
+    )
+    schedule = BackupSchedule.objects.create(
+        cluster=cluster, location=location, name=name, cron="0 3 * * *", keep_count=7, created_by=owner.email
+    )
+    backup = Backup.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        cluster_name=cluster.name,
+        location=location,
+        schedule=schedule,
+        state=BackupState.COMPLETE,
+        engine=cluster.engine,
+        engine_version=cluster.engine_version,
+        created_by=owner.email,
+        taken_at=now,
+        finished_at=now,
+    )
+    run = RepairRun.objects.create(
+        cluster=cluster,
+        reason=RepairRunReason.ORDER,
+        state=RepairRunState.DONE,
+        note=f"{name} is repaired",
+        started_at=now,
+        finished_at=now,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -199,6 +230,12 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "invitation_id": invitation.id,
         "connection_id": connection.id,
         "token_id": spare.id,
+        "location_id": location.id,
+        "schedule_id": schedule.id,
+        "backup_id": backup.id,
+        "run_id": run.id,
+        "keyspace": f"{name}_shop",
+        "table": f"{name}_orders",
     }
 
 

@@ -25,6 +25,16 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_role": {"name": "intruder"},
     "update_role": {"can_login": False},
     "grant_role": {"resource": "data", "permissions": ["SELECT"]},
+    "update_backup_location": {"name": "taken over"},
+    "create_backup": {},
+    "create_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
+    "replace_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
+    "restore_backup": {"mode": "replace"},
+    "plan_restore": {"mode": "replace"},
+    "plan_repair": {},
+    "run_repair": {},
+    "set_repair_schedule": {"enabled": False},
+    "set_repair_policy": {"mode": "skip"},
 }
 
 
@@ -60,7 +70,18 @@ def test_a_stranger_meets_the_same_404_as_for_what_never_was(api: Api, method: s
 
 
 def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
-    for path in ("clusters", "cloud-accounts", "operations", "findings", "members", "invitations", "tokens", "audit"):
+    for path in (
+        "clusters",
+        "cloud-accounts",
+        "operations",
+        "findings",
+        "members",
+        "invitations",
+        "tokens",
+        "audit",
+        "backups",
+        "backup-locations",
+    ):
         answer = httpx.get(f"{api.url}/api/v1/{path}", headers=api.headers(api.tenants.stranger_token), timeout=30)
         assert answer.status_code == 200, answer.text
         assert answer.json()["items"], f"the stranger's own {path} are missing"
