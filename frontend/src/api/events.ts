@@ -1,4 +1,10 @@
-import { type UseQueryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
+import {
+  type Query,
+  type QueryClient,
+  type UseQueryOptions,
+  type UseQueryResult,
+  useQuery,
+} from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { streamEvents } from "./__generated__/sdk.gen";
 import { queryClient, watchForEndOfSession } from "./query-client";
@@ -138,10 +144,23 @@ class Gathered {
       const all = this.#everything;
       this.#ids = new Set();
       this.#everything = false;
-      await queryClient.invalidateQueries({ predicate: (query) => all || isTouched(query.queryKey, change) });
+      await askAgain(queryClient, ({ queryKey }) => all || isTouched(queryKey, change));
     }
     this.#isAsking = false;
   }
+}
+
+/** Has the queries on the screen asked again, and the others when they come there. Exported for its test. */
+export async function askAgain(client: QueryClient, isMeant: (query: Query) => boolean): Promise<void> {
+  // A first answer that is on its way may be older than the change, is not broken off, and would count as fresh.
+  const first = client
+    .getQueryCache()
+    .findAll({ fetchStatus: "fetching", predicate: isMeant })
+    .filter(({ state }) => state.data === undefined);
+  await client.invalidateQueries({ predicate: isMeant });
+  if (first.length === 0) return;
+  await Promise.allSettled(first.map(({ promise }) => promise));
+  await client.invalidateQueries({ predicate: (query) => first.includes(query) });
 }
 
 /** A query that asks by itself while the stream is down: often when something is going on, else now and then. */

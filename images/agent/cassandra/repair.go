@@ -28,6 +28,9 @@ const (
 // unheard is how long after a call to the engine, whose answer was lost, its repair may still show up.
 const unheard = 3 * time.Second
 
+// endsWithoutTable is how long after one of its tables is gone a repair may go on. Some never end by themselves (5.0.5).
+const endsWithoutTable = 15 * time.Second
+
 // startedRepair is what must survive the agent while the engine repairs.
 type startedRepair struct {
 	// EngineStartedAt is when the JVM started, in milliseconds: commands of another JVM have the same numbers.
@@ -110,7 +113,7 @@ func (e *Engine) repair(ctx context.Context, parameters repairParameters, report
 	}
 	result, err := one.run(ctx)
 	switch {
-	case ctx.Err() == nil:
+	case ctx.Err() == nil && !one.kept.Left:
 		_ = os.Remove(one.path)
 	case agent.JobDeleted(ctx):
 		one.giveUp()
@@ -126,6 +129,8 @@ type oneRepair struct {
 	kept       startedRepair
 	report     agent.Report
 	askedAt    time.Time
+	// tableGoneAt is when one of its tables was first seen to be gone.
+	tableGoneAt time.Time
 }
 
 func (r *oneRepair) run(ctx context.Context) (agent.Repaired, error) {
@@ -284,8 +289,26 @@ func (r *oneRepair) look(ctx context.Context) (bool, error) {
 				r.report(0.05+0.9*share(done, all), fmt.Sprintf("Repairing: %d of %d parts", done, all))
 			}
 		}
+		return false, r.endWithoutTable(within)
 	}
 	return false, nil
+}
+
+// endWithoutTable gives a repair up that goes on long after one of its tables is gone. Error code: table-not-found.
+func (r *oneRepair) endWithoutTable(ctx context.Context) error {
+	err := r.tablesThere(ctx)
+	switch {
+	case err == nil || passes(err):
+		r.tableGoneAt = time.Time{}
+		return nil
+	case r.tableGoneAt.IsZero():
+		r.tableGoneAt = time.Now()
+		return nil
+	case time.Since(r.tableGoneAt) < endsWithoutTable:
+		return nil
+	}
+	r.giveUp()
+	return err
 }
 
 // failure is what the engine says of a repair that failed. A table that is being dropped fails repairs before it is gone everywhere.

@@ -200,13 +200,18 @@ func endDefaultSuperuser(ctx context.Context, conn *cql.Conn) error {
 func untilPassed(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		if err == nil || !cql.Passing(err) || ctx.Err() != nil {
+		if err == nil || !(cql.Passing(err) || settling(err)) || ctx.Err() != nil {
 			return err
 		}
 		if waited := pause(ctx, retryPause); waited != nil {
 			return fmt.Errorf("%w; last: %w", waited, err)
 		}
 	}
+}
+
+// settling tells whether the engine only waits to hear of each node that it has joined: so long it changes no replication.
+func settling(err error) bool {
+	return cql.Code(err) == cql.CodeConfiguration && strings.Contains(err.Error(), "not in normal state")
 }
 
 // RotateParameters are those of the job rotate-password.

@@ -73,6 +73,7 @@ const (
 	CodeWriteFailure   int32 = 0x1500
 	CodeUnauthorized   int32 = 0x2100
 	CodeInvalid        int32 = 0x2200
+	CodeConfiguration  int32 = 0x2300
 	CodeAlreadyExists  int32 = 0x2400
 )
 
