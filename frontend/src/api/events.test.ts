@@ -12,6 +12,7 @@ describe("isTouched", () => {
     ["the nodes of its cluster", [{ _id: "listClusterNodes", path: { cluster_id: "cl_1" } }], true],
     ["what was found about its cluster", [{ _id: "listClusterFindings", path: { cluster_id: "cl_1" } }], true],
     ["the roles of its cluster", [{ _id: "listRoles", path: { cluster_id: "cl_1" } }], true],
+    ["the map of its repair", [{ _id: "getRepairMap", path: { cluster_id: "cl_1", run_id: "rep_1" } }], true],
     ["another cluster", [{ _id: "getCluster", path: { cluster_id: "cl_2" } }], false],
     ["the members", [{ _id: "listMembers" }], false],
     ["a key that is not of the API", ["something"], false],

@@ -35,6 +35,10 @@ const CLUSTER_QUERIES = new Set([
   "listRoles",
   "getClusterBackups",
   "listBackupSchedules",
+  "getRepairs",
+  "listRepairTables",
+  "listRepairRuns",
+  "getRepairMap",
 ]);
 const LISTS = new Set([
   "listClusters",
