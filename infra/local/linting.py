@@ -43,8 +43,8 @@ def checks(place: Layout) -> list[Check]:
     compose = ("docker-compose",) if shutil.which("docker-compose") else ("docker", "compose")
     return [
         Check("mypy", (str(tools / "mypy"),), root),
-        Check("go vet", ("go", "vet", "-tags", "engine", "./..."), agent),
-        Check("staticcheck", (*_staticcheck(agent), "-tags", "engine", "./..."), agent),
+        Check("go vet", ("go", "vet", "-tags", "engine,bench", "./..."), agent),
+        Check("staticcheck", (*_staticcheck(agent), "-tags", "engine,bench", "./..."), agent),
         Check("console", (str(tools / "npm"), "run", "--silent", "lint"), root / "frontend"),
         *([Check("e2e", (str(tools / "npm"), "run", "--silent", "lint"), root / "e2e")] if _has_lint(root) else []),
         Check("generated files", function=lambda: generating.out_of_date(place)),

@@ -1,4 +1,4 @@
-//go:build engine
+//go:build engine && bench
 
 package main
 
@@ -44,7 +44,7 @@ type repairFigures struct {
 func TestRepairsAreMeasuredAgainstNodetool(t *testing.T) {
 	path, cache := os.Getenv("RINGMASTER_REPAIR_FIGURES"), os.Getenv("RINGMASTER_CACHE_DIR")
 	if path == "" {
-		t.Skip("this is a benchmark: make bench B=repair")
+		t.Fatal("RINGMASTER_REPAIR_FIGURES must name where the figures go: make bench B=repair")
 	}
 	mebibytes, err := strconv.Atoi(os.Getenv("RINGMASTER_TEST_MIB"))
 	if err != nil {

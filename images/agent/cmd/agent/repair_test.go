@@ -64,7 +64,8 @@ func TestANodeThatMissedWritesIsRepaired(t *testing.T) {
 	stale.succeed("start-again", agent.Start, nil)
 	all(ring, func(n *node) { n.prove("stale", ring) })
 	for _, table := range small {
-		if missing := shop.missing(stale, table); missing != staleRows {
+		// One or two may be read from another node, which the engine thinks is faster.
+		if missing := shop.missing(stale, table); missing > staleRows || missing < staleRows*9/10 {
 			t.Fatalf("%s lacks %d rows of %s", stale.id, missing, table)
 		}
 	}
