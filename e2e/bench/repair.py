@@ -43,7 +43,17 @@ def measured(mebibytes: int) -> dict[str, Any]:
     place = layout()
     with tempfile.TemporaryDirectory(prefix="rm-bench-") as scratch:
         figures = Path(scratch) / "figures.json"
-        command = ("go", "test", "-tags", "engine,bench", "-run", _TEST, "-v", "-count=1", f"-timeout={_GIVE_UP_MINUTES}m")
+        command = (
+            "go",
+            "test",
+            "-tags",
+            "engine,bench",
+            "-run",
+            _TEST,
+            "-v",
+            "-count=1",
+            f"-timeout={_GIVE_UP_MINUTES}m",
+        )
         done = subprocess.run(
             [*command, "./cmd/agent"],
             cwd=place.checkout / "images" / "agent",
