@@ -6,7 +6,7 @@ LAUNCHER := $(VENV) -m infra.local
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-run setup-images up demo dev down clean distclean status logs query test test-images lint format generate lock e2e bench
+.PHONY: help setup setup-run setup-images up demo dev down clean distclean status logs query test test-slow test-images lint format generate lock e2e bench
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ distclean: clean ## as clean, and remove what set-up installed and built
 
 test: ## run all tests; the last line adds them up. T="python agent" chooses
 	@$(VENV) -m infra.local test $(T)
+
+test-slow: ## run the tests that take many minutes on real clusters, which make test leaves out
+	@$(VENV) -m infra.local test slow
 
 test-images: setup-images ## bake the machine image under QEMU and boot it with throttled disks (a quarter of an hour; root)
 	@$(VENV) -m infra.local test images

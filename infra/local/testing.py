@@ -29,7 +29,7 @@ class Part:
     report: Path
     variables: tuple[tuple[str, str], ...] = ()
     to_report: bool = False
-    # Run only when named: it takes long, and needs what `make setup` does not install.
+    # Run only when named: it takes long, or needs what `make setup` does not install.
     on_demand: bool = False
 
 
@@ -38,7 +38,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
     root = place.checkout
     pytest = (str(place.python), "-m", "pytest", "-p", "no:cacheprovider")
     unit, chaos, change = reports / "python.xml", reports / "chaos.xml", reports / "change.xml"
-    images = reports / "images.xml"
+    slow, images = reports / "slow.xml", reports / "images.xml"
     npx = str(place.venv / "bin" / "npx")
     console = reports / "console.xml"
     listing = [
@@ -64,7 +64,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
                 "--dist",
                 "worksteal",
                 "-m",
-                "not chaos and not change and not images",
+                "not chaos and not change and not slow and not images",
                 f"--junitxml={unit}",
             ),
             root,
@@ -73,7 +73,9 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         # Alone: it measures seconds and would blame its neighbours' load on the runner.
         Part("chaos", (*pytest, "-m", "chaos", f"--junitxml={chaos}"), root, chaos),
         # Alone too: an application's requests have time limits.
-        Part("change", (*pytest, "-m", "change", f"--junitxml={change}", "e2e/change"), root, change),
+        Part("change", (*pytest, "-m", "change and not slow", f"--junitxml={change}", "e2e/change"), root, change),
+        # Real clusters for many minutes.
+        Part("slow", (*pytest, "-m", "slow", "-v", f"--junitxml={slow}", "e2e"), root, slow, on_demand=True),
         Part(
             "images",
             (*pytest, "-m", "images", "-v", f"--junitxml={images}", "images/machine"),
@@ -98,7 +100,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
 def main() -> int:
     """Returns 0 when every part passed, 1 otherwise, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="test", description="Run the tests.")
-    parser.add_argument("only", nargs="*", help="parts to run; default: all but images")
+    parser.add_argument("only", nargs="*", help="parts to run; default: all but slow and images")
     only = set(parser.parse_args().only)
     place = layout()
     reports = place.cache / "reports"

@@ -1,0 +1,36 @@
+"""The trials that take longest, each as a program of its own, as people run it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from e2e.serving import CHECKOUT
+
+pytestmark = pytest.mark.slow
+
+TRIALS = {
+    "an order while workers and Redis are shot": ("order_under_fire",),
+    "an order while agents, engines and Postgres are shot too": (
+        *("order_under_fire", "--workers", "3", "--redis", "1"),
+        *("--postgres", "1", "--agents", "3", "--engines", "2"),
+    ),
+    "a rolling restart under load": ("driver_under_change", "rolling-restart"),
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_the_trial_ends_well(trial: str) -> None:
+    name, *options = TRIALS[trial]
+    ran = subprocess.run(
+        [sys.executable, "-m", f"e2e.trials.{name}", *options],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    last = ran.stdout.splitlines()[-1]
+    assert ran.returncode == 0, last
+    assert json.loads(last)["good"]
