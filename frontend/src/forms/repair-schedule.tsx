@@ -1,5 +1,4 @@
 import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
 import ColumnLayout from "@cloudscape-design/components/column-layout";
 import Container from "@cloudscape-design/components/container";
 import FormField from "@cloudscape-design/components/form-field";
@@ -10,19 +9,12 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Toggle from "@cloudscape-design/components/toggle";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import {
-  type Cluster,
-  type MaintenanceWindow,
-  type RepairSchedule,
-  refresh,
-  setRepairScheduleMutation,
-  toApiError,
-} from "../api";
+import { type Cluster, type RepairSchedule, refresh, setRepairScheduleMutation, toApiError } from "../api";
 import { ActionButton } from "../components/action-button";
 import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
 import { toast } from "../hooks/use-toasts";
-import { usualWindow, WindowFields } from "./cluster-windows";
+import { WindowsEditor } from "./windows-editor";
 
 /** When a cluster is repaired, how hard, and in which windows. What is saved holds at once, for a run that goes on, too. */
 export function RepairScheduleForm({ cluster, saved }: { cluster: Cluster; saved: RepairSchedule }) {
@@ -40,8 +32,6 @@ export function RepairScheduleForm({ cluster, saved }: { cluster: Cluster; saved
     },
   });
   const error = save.isError ? toApiError(save.error, undefined) : undefined;
-  const change = (at: number, changes: Partial<MaintenanceWindow>) =>
-    setWindows(windows.map((each, index) => (index === at ? { ...each, ...changes } : each)));
   return (
     <Container
       header={
@@ -135,26 +125,7 @@ export function RepairScheduleForm({ cluster, saved }: { cluster: Cluster; saved
             </>
           )}
         </Box>
-        {windows.map((window, at) => (
-          <WindowFields
-            // biome-ignore lint/suspicious/noArrayIndexKey: a window has no name; its place is what tells it apart
-            key={at}
-            window={window}
-            at={at}
-            wrong={(field) => error?.fields[`windows.${at}.${field}`]}
-            change={(changes) => change(at, changes)}
-          >
-            <Button
-              ariaLabel={`Remove window ${at + 1}`}
-              onClick={() => setWindows(windows.filter((_, index) => index !== at))}
-            >
-              Remove
-            </Button>
-          </WindowFields>
-        ))}
-        <Button iconName="add-plus" onClick={() => setWindows([...windows, usualWindow()])}>
-          Add window
-        </Button>
+        <WindowsEditor windows={windows} error={error} onChange={setWindows} />
       </SpaceBetween>
     </Container>
   );

@@ -154,7 +154,12 @@ function Now({ cluster, repairs }: { cluster: Cluster; repairs: Repairs }) {
           columns={4}
           items={(["good", "amber", "red", "over"] as const).map((state) => ({
             label: PROTECTION[state][1],
-            value: <StatusIndicator type={PROTECTION[state][0]}>{repairs.tables[state] ?? 0}</StatusIndicator>,
+            // Red is for what is there: none of a bad kind is no bad news.
+            value: repairs.tables[state] ? (
+              <StatusIndicator type={PROTECTION[state][0]}>{repairs.tables[state]}</StatusIndicator>
+            ) : (
+              0
+            ),
           }))}
         />
       </SpaceBetween>
@@ -203,22 +208,24 @@ function Tables({ cluster, isLive }: { cluster: Cluster; isLive: boolean }) {
         { id: "name", header: "Table", isRowHeader: true, minWidth: 160, cell: ({ id }) => id },
         {
           id: "protection",
-          header: "Protection",
+          header: "Protected until",
           minWidth: 170,
-          cell: ({ protection }) => (
-            <StatusIndicator type={PROTECTION[protection][0]}>{PROTECTION[protection][1]}</StatusIndicator>
+          cell: ({ protection, protected_until }) => (
+            <StatusIndicator type={PROTECTION[protection][0]}>
+              {protected_until ? <Moment at={protected_until} now={now} /> : PROTECTION[protection][1]}
+            </StatusIndicator>
           ),
         },
         {
-          id: "until",
-          header: "Protected until",
-          cell: ({ protected_until }) => <Moment at={protected_until} now={now} />,
+          id: "last",
+          header: "Repaired",
+          minWidth: 100,
+          cell: ({ repaired_at }) => <Moment at={repaired_at} now={now} />,
         },
-        { id: "last", header: "Repaired", cell: ({ repaired_at }) => <Moment at={repaired_at} now={now} /> },
         {
           id: "mode",
           header: "Next time",
-          minWidth: 200,
+          minWidth: 180,
           cell: ({ mode, mode_reason }) => (
             <>
               {MODE[mode]}
@@ -228,8 +235,8 @@ function Tables({ cluster, isLive }: { cluster: Cluster; isLive: boolean }) {
             </>
           ),
         },
-        { id: "size", header: "One copy", cell: ({ bytes }) => formatBytes(bytes) },
-        { id: "policy", header: "Policy", minWidth: 160, cell: (table) => <Policy cluster={cluster} table={table} /> },
+        { id: "size", header: "One copy", minWidth: 100, cell: ({ bytes }) => formatBytes(bytes) },
+        { id: "policy", header: "Policy", minWidth: 150, cell: (table) => <Policy cluster={cluster} table={table} /> },
       ]}
     />
   );

@@ -27,6 +27,8 @@ describe("formatAge", () => {
     ["2026-03-02T11:55:10Z", "4 min"],
     ["2026-03-02T02:00:00Z", "10 h"],
     ["2026-02-02T12:00:00Z", "28 d"],
+    ["2026-03-02T12:05:10Z", "in 5 min"],
+    ["2026-03-12T13:00:00Z", "in 10 d"],
   ])("calls %s %s", (since, said) => {
     expect(formatAge(since, now)).toBe(said);
   });

@@ -13,10 +13,16 @@ function joined(large: number, largeUnit: string, small: number, smallUnit: stri
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
-/** How long ago, in the largest unit only: "just now", "4 min", "3 h", "12 d". */
-export function formatAge(since: string, now: number): string {
-  const seconds = Math.max(0, (now - Date.parse(since)) / 1000);
-  if (seconds < 60) return "just now";
+/** How long ago, or in how long, in the largest unit only: "just now", "4 min", "3 h", "in 12 d". */
+export function formatAge(moment: string, now: number): string {
+  const seconds = (now - Date.parse(moment)) / 1000;
+  // Clocks differ a little: what has just happened may seem to be ahead.
+  if (Math.abs(seconds) < 60) return "just now";
+  const length = inLargestUnit(Math.abs(seconds));
+  return seconds < 0 ? `in ${length}` : length;
+}
+
+function inLargestUnit(seconds: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
