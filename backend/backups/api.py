@@ -5,7 +5,16 @@ from ninja import Body, Query, Router, Status
 
 from backend.accounts.queries import Identity, identity, require
 from backend.accounts.states import Permission
-from backend.backups import actions, queries, restoring, schemas
+from backend.backups import (
+    actions,
+    location_actions,
+    location_queries,
+    queries,
+    restoring,
+    schedule_actions,
+    schedule_queries,
+    schemas,
+)
 from backend.core.pagination import PageQuery, prepared
 
 router = Router(tags=["backups"])
@@ -22,38 +31,38 @@ def _reader(request: HttpRequest) -> Identity:
 @router.get("/backup-locations", operation_id="list_backup_locations", response=schemas.BackupLocationPage)
 def list_backup_locations(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
     """Where backups can be kept: the organisation's places, and the installation's. Newest first."""
-    return prepared(queries.list_locations(_reader(request), page))
+    return prepared(location_queries.list_locations(_reader(request), page))
 
 
 @router.post("/backup-locations", operation_id="create_backup_location", response=LOCATION_STARTED)
 def create_backup_location(request: HttpRequest, order: Body[schemas.LocationOrder]) -> HttpResponse:
     """Brings a bucket and tries to write there."""
-    return prepared(actions.create_location(identity(request), order), status=202)
+    return prepared(location_actions.create_location(identity(request), order), status=202)
 
 
 @router.get("/backup-locations/{location_id}", operation_id="get_backup_location", response=schemas.BackupLocation)
 def get_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
     """One place for backups."""
-    return prepared(queries.get_location(_reader(request), location_id))
+    return prepared(location_queries.get_location(_reader(request), location_id))
 
 
 @router.patch("/backup-locations/{location_id}", operation_id="update_backup_location", response=schemas.BackupLocation)
 def update_backup_location(request: HttpRequest, location_id: str, wanted: schemas.LocationUpdate) -> HttpResponse:
     """Gives it another name or other credentials."""
-    return prepared(actions.update_location(identity(request), location_id, wanted))
+    return prepared(location_actions.update_location(identity(request), location_id, wanted))
 
 
 @router.delete("/backup-locations/{location_id}", operation_id="delete_backup_location", response={204: None})
 def delete_backup_location(request: HttpRequest, location_id: str) -> Status[None]:
     """Forgets a place in which there are no backups. Nothing is changed there."""
-    actions.delete_location(identity(request), location_id)
+    location_actions.delete_location(identity(request), location_id)
     return Status(204, None)
 
 
 @router.post("/backup-locations/{location_id}/check", operation_id="check_backup_location", response=LOCATION_STARTED)
 def check_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
     """Writes, reads and deletes a small object there."""
-    return prepared(actions.check_location(identity(request), location_id), status=202)
+    return prepared(location_actions.check_location(identity(request), location_id), status=202)
 
 
 @router.get(
@@ -61,13 +70,13 @@ def check_backup_location(request: HttpRequest, location_id: str) -> HttpRespons
 )
 def plan_backup_location_purge(request: HttpRequest, location_id: str) -> HttpResponse:
     """What a purge would delete, and how many bytes that would free. Changes nothing."""
-    return prepared(queries.purge_plan(_reader(request), location_id))
+    return prepared(location_queries.purge_plan(_reader(request), location_id))
 
 
 @router.post("/backup-locations/{location_id}/purge", operation_id="purge_backup_location", response=LOCATION_STARTED)
 def purge_backup_location(request: HttpRequest, location_id: str) -> HttpResponse:
     """Deletes backups that are kept no longer, and objects that no backup needs."""
-    return prepared(actions.purge_location(identity(request), location_id), status=202)
+    return prepared(location_actions.purge_location(identity(request), location_id), status=202)
 
 
 @router.get(
@@ -77,7 +86,7 @@ def purge_backup_location(request: HttpRequest, location_id: str) -> HttpRespons
 )
 def list_backup_schedules(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """When a cluster is backed up, by name."""
-    return prepared(queries.list_schedules(_reader(request), cluster_id))
+    return prepared(schedule_queries.list_schedules(_reader(request), cluster_id))
 
 
 @router.post(
@@ -87,7 +96,7 @@ def list_backup_schedules(request: HttpRequest, cluster_id: str) -> HttpResponse
 )
 def create_backup_schedule(request: HttpRequest, cluster_id: str, order: schemas.BackupScheduleOrder) -> HttpResponse:
     """Has a cluster backed up from now on."""
-    return prepared(actions.create_schedule(identity(request), cluster_id, order), status=201)
+    return prepared(schedule_actions.create_schedule(identity(request), cluster_id, order), status=201)
 
 
 @router.put(
@@ -99,7 +108,7 @@ def replace_backup_schedule(
     request: HttpRequest, cluster_id: str, schedule_id: str, order: schemas.BackupScheduleOrder
 ) -> HttpResponse:
     """Puts another schedule in its place. Backups that it made are kept as the new one says."""
-    return prepared(actions.replace_schedule(identity(request), cluster_id, schedule_id, order))
+    return prepared(schedule_actions.replace_schedule(identity(request), cluster_id, schedule_id, order))
 
 
 @router.delete(
@@ -109,7 +118,7 @@ def replace_backup_schedule(
 )
 def delete_backup_schedule(request: HttpRequest, cluster_id: str, schedule_id: str) -> Status[None]:
     """Makes no more backups by it. Those that it made are kept as it said."""
-    actions.delete_schedule(identity(request), cluster_id, schedule_id)
+    schedule_actions.delete_schedule(identity(request), cluster_id, schedule_id)
     return Status(204, None)
 
 

@@ -1,6 +1,6 @@
-"""Reading backups, their schedules and locations."""
+"""Reading backups, and what can be backed up."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,34 +8,27 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity
-from backend.accounts.states import Permission
-from backend.backups import objects, retention, timing
+from backend.backups.access import cluster_of, may_change, shown
+from backend.backups.location_queries import location_for
 from backend.backups.models import (
     Backup,
     BackupBundle,
     BackupLocation,
     BackupObject,
-    BackupSchedule,
     Restore,
     TableReading,
 )
-from backend.backups.retention import Kept, Policy
+from backend.backups.schedule_queries import against_scheduling
 from backend.backups.states import (
-    KEPT,
     BackupState,
     RestoreState,
     reason_against_backing_up,
     reason_against_deleting,
-    reason_against_location_change,
-    reason_against_location_check,
-    reason_against_location_delete,
     reason_against_restoring,
-    reason_against_scheduling,
     reason_against_verifying,
 )
 from backend.catalog.queries import makes_backups
 from backend.clusters.models import Cluster
-from backend.clusters.queries import cluster_not_found, clusters
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.errors import Conflict, NotFound
 from backend.core.pagination import PageQuery, page
@@ -45,12 +38,6 @@ from backend.operations.states import OPEN
 
 INTEREST = timedelta(days=1)
 _NOTE_INTEREST_EVERY = timedelta(hours=1)
-_NEXT_SHOWN = 3
-_IN_PLACE = [
-    state.value
-    for state in BackupState
-    if state not in (BackupState.RUNNING, BackupState.DELETED, BackupState.FAILED, BackupState.CANCELLED)
-]
 _BACKUP_COLUMNS = (
     "id",
     "cluster_id",
@@ -80,187 +67,16 @@ _BACKUP_COLUMNS = (
     "finished_at",
 )
 
-# Locations
-
-
-def locations(who: Identity) -> QuerySet[BackupLocation]:
-    """The organisation's and the operator's."""
-    mine = Q(organisation_id=who.organisation_id) | Q(organisation=None)
-    return BackupLocation.objects.filter(mine, deleted_at=None)
-
-
-def list_locations(who: Identity, query: PageQuery) -> dict[str, Any]:
-    """Newest first."""
-    found = page(locations(who).values("id"), query, lambda row: row)
-    return found | {"items": [get_location(who, row["id"]) for row in found["items"]]}
-
-
-def get_location(who: Identity, location_id: str) -> dict[str, Any]:
-    """Raises NotFound."""
-    row = locations(who).filter(id=location_id).first()
-    if row is None:
-        raise location_not_found()
-    may = Permission.CLOUD_ACCOUNTS_WRITE in who.permissions
-    operators = row.organisation_id is None
-    mine = {"organisation_id": who.organisation_id}
-    backups = row.backups.filter(**mine, state__in=_IN_PLACE).count()
-    schedules = row.schedules.filter(
-        cluster__organisation_id=who.organisation_id, deleted_at=None, cluster__deleted_at=None
-    ).count()
-    stored = BackupObject.objects.filter(**mine, location=row).aggregate(total=Sum("stored_bytes"))["total"]
-    change = reason_against_location_change(may=may, operators=operators)
-    against_delete = reason_against_location_delete(may=may, operators=operators, backups=backups, schedules=schedules)
-    return {
-        "id": row.id,
-        "name": row.name,
-        "kind": row.kind,
-        "operators": operators,
-        "address": _address(row, operators=operators),
-        "region": row.region or None,
-        "endpoint": row.endpoint or None,
-        "problem": row.problem or None,
-        "problem_hint": row.problem_hint or None,
-        "checked_at": row.checked_at,
-        "check_operation_id": row.check_operation_id or None,
-        "backups": backups,
-        "schedules": schedules,
-        "stored_bytes": stored or 0,
-        "created_by": row.created_by,
-        "created_at": row.created_at,
-        "allowed_actions": [
-            allowed("update_backup_location", change),
-            allowed(
-                "check_backup_location",
-                reason_against_location_check(may=may, checking=bool(row.check_operation_id)),
-            ),
-            allowed("delete_backup_location", against_delete),
-            allowed(
-                "purge_backup_location",
-                None if Permission.CLUSTERS_WRITE in who.permissions else "Your role or token may not change clusters.",
-            ),
-        ],
-    }
-
-
-def _address(row: BackupLocation, *, operators: bool) -> str:
-    """Of the operator's, only of what kind it is: where it lies is none of a tenant's business."""
-    if operators:
-        return {"folder": "A folder", "s3": "A bucket", "gcs": "A bucket"}[row.kind] + " of this installation"
-    scheme = {"s3": "s3", "gcs": "gs"}[row.kind]
-    return f"{scheme}://{row.bucket}/{row.prefix}".rstrip("/")
-
-
-def location_not_found() -> NotFound:
-    return NotFound(
-        "backup_location_not_found", "There is no such backup location.", hint="List them to see their ids."
-    )
-
-
-def location_for(who: Identity, location_id: str | None) -> BackupLocation:
-    """The named one, or the operator's. Raises NotFound, Conflict."""
-    if location_id is not None:
-        found = locations(who).filter(id=location_id).first()
-        if found is None:
-            raise location_not_found()
-        return found
-    default = locations(who).filter(organisation=None).first() or locations(who).order_by("id").first()
-    if default is None:
-        raise Conflict(
-            "no_backup_location",
-            "There is no place for backups yet.",
-            hint="Bring a bucket: create_backup_location.",
-            field="location_id",
-        )
-    return default
-
-
-def open_work(kind: str, *, organisation_id: str = "", **parameters: str) -> Operation | None:
-    """The open operation of a kind that is about this."""
-    rows = Operation.objects.filter(kind=kind, state__in=OPEN, parameters__contains=parameters)
-    return (rows.filter(organisation_id=organisation_id) if organisation_id else rows).first()
-
-
-# Schedules
-
-
-def list_schedules(who: Identity, cluster_id: str) -> dict[str, Any]:
-    """By name. Raises NotFound."""
-    cluster = _cluster(who, cluster_id)
-    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
-    against = _against_scheduling(who, cluster)
-    return {
-        "items": [_schedule(row, against) for row in rows.order_by("name")],
-        "allowed_actions": [allowed("create_backup_schedule", against)],
-    }
-
-
-def get_schedule(who: Identity, cluster_id: str, schedule_id: str) -> dict[str, Any]:
-    """Raises NotFound."""
-    cluster = _cluster(who, cluster_id)
-    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
-    row = rows.filter(id=schedule_id).first()
-    if row is None:
-        raise schedule_not_found()
-    return _schedule(row, _against_scheduling(who, cluster))
-
-
-def schedule_not_found() -> NotFound:
-    return NotFound("backup_schedule_not_found", "There is no such schedule.", hint="List those of the cluster.")
-
-
-def _against_scheduling(who: Identity, cluster: Cluster) -> str | None:
-    return reason_against_scheduling(ClusterState(cluster.state), may=_may(who), can=makes_backups(cluster.engine))
-
-
-def _schedule(row: BackupSchedule, against: str | None) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "name": row.name,
-        "cron": row.cron or None,
-        "interval_minutes": row.interval_minutes,
-        "time_zone": row.time_zone,
-        "selection": _shown(row.selection),
-        "location_id": row.location_id,
-        "location_name": row.location.name,
-        "keep_days": row.keep_days,
-        "keep_count": row.keep_count,
-        "keep_after_deletion_days": row.keep_after_deletion_days,
-        "rate_mib_per_second": row.rate_mib_per_second,
-        "enabled": row.enabled,
-        "due_at": row.due_at,
-        "next": _next(row),
-        "created_by": row.created_by,
-        "created_at": row.created_at,
-        "allowed_actions": [
-            allowed("replace_backup_schedule", against),
-            allowed("delete_backup_schedule", against),
-        ],
-    }
-
-
-def _next(row: BackupSchedule) -> list[datetime]:
-    found: list[datetime] = [] if row.due_at is None else [row.due_at]
-    while found and len(found) < _NEXT_SHOWN:
-        found.append(
-            timing.next_due(
-                cron=row.cron, interval_minutes=row.interval_minutes, time_zone=row.time_zone, after=found[-1]
-            )
-        )
-    return found
-
-
-# Backups
-
 
 def cluster_backups(who: Identity, cluster_id: str) -> dict[str, Any]:
     """What can be done. Notes that somebody looks, so that the list of tables is kept fresh. Raises NotFound."""
-    cluster = _cluster(who, cluster_id)
+    cluster = cluster_of(who, cluster_id)
     reading = note_interest(cluster)
     complete = Backup.objects.filter(cluster=cluster, state=BackupState.COMPLETE).aggregate(
         count=Count("id"), last=Max("taken_at")
     )
     can = makes_backups(cluster.engine)
-    against = reason_against_backing_up(ClusterState(cluster.state), may=_may(who), can=can)
+    against = reason_against_backing_up(ClusterState(cluster.state), may=may_change(who), can=can)
     return {
         "tables": [{"keyspace": one["keyspace"], "table": one["table"]} for one in reading.tables],
         "tables_read_at": reading.read_at,
@@ -268,7 +84,7 @@ def cluster_backups(who: Identity, cluster_id: str) -> dict[str, Any]:
         "last_complete_at": complete["last"],
         "allowed_actions": [
             allowed("create_backup", against),
-            allowed("create_backup_schedule", _against_scheduling(who, cluster)),
+            allowed("create_backup_schedule", against_scheduling(who, cluster)),
         ],
     }
 
@@ -284,7 +100,7 @@ def list_backups(who: Identity, query: PageQuery, *, cluster_id: str | None = No
     """Newest first: of a cluster, or of the organisation, then without those that are gone. Raises NotFound."""
     rows = Backup.objects.filter(organisation_id=who.organisation_id)
     if cluster_id is not None:
-        rows = rows.filter(cluster=_cluster(who, cluster_id))
+        rows = rows.filter(cluster=cluster_of(who, cluster_id))
     rows = rows.exclude(state=BackupState.DELETED)
     found = page(rows.values(*_BACKUP_COLUMNS), query, lambda row: row)
     return found | {"items": _backups(who, found["items"])}
@@ -366,7 +182,7 @@ def _bad_objects(backup_ids: Collection[str]) -> QuerySet[BackupObject]:
 
 
 def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, verifying: bool) -> dict[str, Any]:
-    state, may = BackupState(row["state"]), _may(who)
+    state, may = BackupState(row["state"]), may_change(who)
     locked = row["locked_until"]
     is_locked = locked is not None and locked > datetime.now(UTC)
     deleting = reason_against_deleting(
@@ -385,7 +201,7 @@ def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, ve
         "state": state,
         "reason": row["reason"] or None,
         "missing": row["missing"],
-        "selection": _shown(row["selection"]),
+        "selection": shown(row["selection"]),
         "engine": row["engine"],
         "engine_version": row["engine_version"],
         "taken_at": row["taken_at"],
@@ -419,7 +235,7 @@ def reason_against_order(cluster: Cluster, location: BackupLocation, *, may: boo
 
 def estimate(who: Identity, cluster_id: str, location_id: str | None) -> dict[str, Any]:
     """What a backup would come to. Raises NotFound."""
-    cluster = _cluster(who, cluster_id)
+    cluster = cluster_of(who, cluster_id)
     nodes = list(cluster.nodes.filter(deleted_at=None))
     known = [node for node in nodes if node.data_bytes is not None]
     total = sum(node.data_bytes or 0 for node in known) if known and len(known) == len(nodes) else None
@@ -445,7 +261,7 @@ def estimate(who: Identity, cluster_id: str, location_id: str | None) -> dict[st
     if before is None:
         warnings.append("This is the first backup there: everything is new.")
     try:
-        problem = reason_against_order(cluster, location_for(who, location_id), may=_may(who))
+        problem = reason_against_order(cluster, location_for(who, location_id), may=may_change(who))
     except Conflict as nowhere:
         problem = f"{nowhere.message} {nowhere.hint}"
     return {
@@ -458,81 +274,7 @@ def estimate(who: Identity, cluster_id: str, location_id: str | None) -> dict[st
     }
 
 
-# Purging
-
-
-def purge_plan(who: Identity, location_id: str) -> dict[str, Any]:
-    """A dry run. Raises NotFound."""
-    row = locations(who).filter(id=location_id).first()
-    if row is None:
-        raise location_not_found()
-    over = expired(row.id, who.organisation_id)
-    deleting = Backup.objects.filter(
-        location=row, organisation_id=who.organisation_id, state=BackupState.DELETING
-    ).values_list("id", flat=True)
-    ids = sorted({*over, *deleting})
-    return {"backups": ids} | objects.would_free(row, who.organisation_id, without=ids)
-
-
-def expired(location_id: str, organisation_id: str) -> list[str]:
-    """Ids of an organisation's backups in a location that are kept no longer, and are not being restored."""
-    rows = list(
-        Backup.objects.filter(
-            location_id=location_id,
-            organisation_id=organisation_id,
-            state__in=[*KEPT, BackupState.FAILED, BackupState.CANCELLED],
-        ).select_related("schedule", "cluster")
-    )
-    restoring = set(
-        Restore.objects.filter(backup__in=rows, state=RestoreState.RUNNING).values_list("backup_id", flat=True)
-    )
-    now = datetime.now(UTC)
-    found: list[str] = []
-    for cluster in {row.cluster_id: row.cluster for row in rows}.values():
-        of_cluster = [_kept(row) for row in rows if row.cluster_id == cluster.id]
-        found += retention.expired(of_cluster, now=now, cluster_deleted_at=cluster.deleted_at)
-    return [one for one in found if one not in restoring]
-
-
-def _kept(row: Backup) -> Kept:
-    schedule = row.schedule
-    policy = None
-    if schedule is not None:
-        policy = Policy(
-            keep_days=schedule.keep_days,
-            keep_count=schedule.keep_count,
-            keep_after_deletion_days=schedule.keep_after_deletion_days,
-        )
-    return Kept(
-        id=row.id,
-        made_at=row.taken_at or row.created_at,
-        complete=row.state == BackupState.COMPLETE,
-        policy=policy,
-        group=row.schedule_id or "",
-        expires_at=row.expires_at,
-        locked_until=row.locked_until,
-    )
-
-
 # For the provisioner
-
-
-def due_schedules(*, at_most: int) -> list[BackupSchedule]:
-    """Of clusters that serve, the longest due first: one query over all clusters."""
-    rows = BackupSchedule.objects.filter(due_at__lte=Now(), enabled=True, deleted_at=None, cluster__state__in=SERVING)
-    return list(rows.select_related("cluster", "location").order_by("due_at")[:at_most])
-
-
-def is_backed_up(schedule: BackupSchedule) -> bool:
-    """Whether a backup that the schedule ordered is still being made."""
-    return schedule.backups.filter(state=BackupState.RUNNING).exists()
-
-
-def to_purge(*, every: timedelta, at_most: int) -> list[tuple[str, str]]:
-    """Location and organisation, where backups wait to be deleted or that nobody has looked through for so long."""
-    wanted = Q(state=BackupState.DELETING) | Q(location__swept_at=None) | Q(location__swept_at__lt=Now() - every)
-    rows = Backup.objects.filter(wanted).exclude(state__in=[BackupState.DELETED, BackupState.RUNNING])
-    return list(rows.values_list("location_id", "organisation_id").distinct()[:at_most])
 
 
 def to_verify(*, every: timedelta, at_most: int) -> list[Backup]:
@@ -553,18 +295,3 @@ def readings_to_make(*, older_than: timedelta, at_most: int) -> list[Cluster]:
         cluster__state__in=SERVING,
     )
     return [row.cluster for row in rows.select_related("cluster").order_by("read_at")[:at_most]]
-
-
-def _cluster(who: Identity, cluster_id: str) -> Cluster:
-    found = clusters(who).filter(id=cluster_id).first()
-    if found is None:
-        raise cluster_not_found()
-    return found
-
-
-def _may(who: Identity) -> bool:
-    return Permission.CLUSTERS_WRITE in who.permissions
-
-
-def _shown(selection: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{"keyspace": one["keyspace"], "table": one["table"] or None} for one in selection]

@@ -5,8 +5,8 @@ asked for nothing but deletions.
 """
 
 from backend.backups import objects, progress
+from backend.backups.location_queries import expired
 from backend.backups.models import Backup, BackupLocation
-from backend.backups.queries import expired
 from provisioner.operations.backup_store import folder_of, in_words, manifest_name, open_store
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.verify_backup import object_name

@@ -14,7 +14,7 @@ from backend.clusters.models import Node
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.operations import names
-from provisioner.operations.backup import ask_any, describe_schema, tables_of
+from provisioner.operations.backup_nodes import ask_any, describe_schema, tables_of
 from provisioner.operations.backup_store import (
     DamagedManifest,
     check_manifests,

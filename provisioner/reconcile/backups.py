@@ -9,13 +9,13 @@ from datetime import timedelta
 import structlog
 from django.db import transaction
 
-from backend.backups import actions, progress, queries
+from backend.backups import actions, location_actions, location_queries, progress, queries, schedule_queries
 from backend.backups.models import BackupLocation, BackupSchedule
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
 from backend.core.errors import Conflict
 from provisioner.agent.base import AgentError
-from provisioner.operations.backup import tables_of
+from provisioner.operations.backup_nodes import tables_of
 from provisioner.operations.surroundings import surroundings
 from provisioner.reconcile.alone import alone
 
@@ -42,7 +42,7 @@ def see_to_backups() -> int:
 
 def start_due() -> int:
     """A schedule that cannot have its turn now (its backup before is still being made) has the next."""
-    return sum(_start(schedule) for schedule in queries.due_schedules(at_most=AT_MOST))
+    return sum(_start(schedule) for schedule in schedule_queries.due_schedules(at_most=AT_MOST))
 
 
 def _start(schedule: BackupSchedule) -> bool:
@@ -50,7 +50,7 @@ def _start(schedule: BackupSchedule) -> bool:
         with transaction.atomic():
             if not progress.schedule_took_its_turn(schedule):
                 return False
-            if queries.is_backed_up(schedule):
+            if schedule_queries.is_backed_up(schedule):
                 log.info("backup not started, the one before is still open", schedule_id=schedule.id)
                 return False
             actions.start_backup(
@@ -70,11 +70,11 @@ def _start(schedule: BackupSchedule) -> bool:
 
 
 def _purge() -> int:
-    wanted = queries.to_purge(every=PURGE_EVERY, at_most=AT_MOST)
+    wanted = location_queries.to_purge(every=PURGE_EVERY, at_most=AT_MOST)
     for location_id, organisation_id in wanted:
         with transaction.atomic():
             location = BackupLocation.objects.get(id=location_id)
-            actions.start_purge(location, organisation_id, actor=ACTOR)
+            location_actions.start_purge(location, organisation_id, actor=ACTOR)
     return len(wanted)
 
 
@@ -83,7 +83,7 @@ def _verify() -> int:
     started = 0
     for backup in wanted:
         with transaction.atomic():
-            if queries.open_work("verify_backup", backup=backup.id) is None:
+            if location_queries.open_work("verify_backup", backup=backup.id) is None:
                 actions.start_verify(backup, actor=ACTOR)
                 started += 1
     return started

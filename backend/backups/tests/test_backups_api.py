@@ -6,7 +6,7 @@ import pytest
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
 from backend.backups import vault_keys
-from backend.backups.models import Backup, BackupLocation, BackupNode, BackupSchedule
+from backend.backups.models import Backup, BackupLocation, BackupNode, BackupSchedule, TableReading
 from backend.backups.states import BackupState
 from backend.clusters.models import Cluster, Secret
 from backend.conftest import ApiClient, Tenant
@@ -233,3 +233,30 @@ def test_viewers_look_and_do_not_touch(tenant: Tenant, active: Cluster, operator
     assert viewer.post(path(active, "backup-schedules"), NIGHTLY).status_code == 403
     assert viewer.post("/backup-locations", S3).status_code == 403
     assert viewer.post(f"/backup-locations/{operators.id}/purge").status_code == 403
+
+
+@pytest.mark.parametrize("wanted", [{"keyspace": "shop", "table": "none"}, {"keyspace": "none"}])
+def test_a_table_that_the_cluster_does_not_have_is_refused_before_anything_starts(
+    api: ApiClient, active: Cluster, operators: BackupLocation, wanted: dict[str, Any]
+):
+    TableReading.objects.create(
+        cluster=active, tables=[{"keyspace": "shop", "table": "orders"}], read_at=datetime.now(UTC)
+    )
+    refused = api.post(path(active, "backups"), {"selection": [wanted]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "unknown_table")
+    assert api.post(path(active, "backup-schedules"), NIGHTLY | {"selection": [wanted]}).status_code == 422
+    assert not Backup.objects.exists()
+    assert not BackupSchedule.objects.exists()
+    # What was read long ago is no ground: the operation looks itself.
+    TableReading.objects.update(read_at=datetime.now(UTC) - timedelta(hours=1))
+    assert api.post(path(active, "backups"), {"selection": [wanted]}).status_code == 202
+
+
+def test_tables_and_whole_keyspaces_that_are_there_are_backed_up(
+    api: ApiClient, active: Cluster, operators: BackupLocation
+):
+    TableReading.objects.create(
+        cluster=active, tables=[{"keyspace": "shop", "table": "orders"}], read_at=datetime.now(UTC)
+    )
+    selection = [{"keyspace": "shop", "table": "orders"}, {"keyspace": "shop"}]
+    assert api.post(path(active, "backups"), {"selection": selection}).status_code == 202

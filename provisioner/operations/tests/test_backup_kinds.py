@@ -8,15 +8,18 @@ import pytest
 from django.db.models import F
 
 from backend.backups import actions as backups
-from backend.backups import objects, vault_keys
-from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject
-from backend.backups.queries import get_backup, purge_plan
+from backend.backups import location_actions, objects, schedule_actions, vault_keys
+from backend.backups.location_queries import purge_plan
+from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject, BackupSchedule
+from backend.backups.queries import get_backup
+from backend.backups.schemas import BackupScheduleOrder
 from backend.operations import actions as operations
 from backend.operations.models import Operation
 from provisioner.agent.bundle_format import object_name
 from provisioner.agent.fake import AgentFault
-from provisioner.operations import backup
-from provisioner.operations.backup import CODE, enough
+from provisioner.operations import backup_nodes
+from provisioner.operations.backup import CODE
+from provisioner.operations.backup_manifests import enough
 from provisioner.operations.testing import (
     check_every_step_twice,
     check_failing_at_every_step_and_cancelled,
@@ -114,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_done(world: B
 
 
 def test_a_scheduled_one_that_cannot_be_made_takes_itself_back_and_says_why(world: BackupWorld) -> None:
-    schedule = backups.create_schedule(
+    schedule = schedule_actions.create_schedule(
         world.who, world.cluster_id, _schedule(world, selection=[{"keyspace": "nothing"}])
     )
     operation = _ordered_by(world, schedule["id"])
@@ -143,7 +146,7 @@ def test_enough_replicas_meet_every_quorum(replicas: int, least: int) -> None:
 def test_a_lost_node_leaves_it_complete_where_the_others_have_every_row(
     world: BackupWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup, "PATIENCE", 0.0)
+    monkeypatch.setattr(backup_nodes, "PATIENCE", 0.0)
     lost = world.nodes[1]
     world.agents.inject(AgentFault(name="unreachable", node=lost.id))
     made = world.backed_up()
@@ -155,7 +158,7 @@ def test_a_lost_node_leaves_it_complete_where_the_others_have_every_row(
 def test_two_lost_nodes_make_it_incomplete_and_it_says_what_is_missing(
     world: BackupWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup, "PATIENCE", 0.0)
+    monkeypatch.setattr(backup_nodes, "PATIENCE", 0.0)
     for node in world.nodes[1:]:
         world.agents.inject(AgentFault(name="unreachable", node=node.id))
     made = world.backed_up()
@@ -165,15 +168,15 @@ def test_two_lost_nodes_make_it_incomplete_and_it_says_what_is_missing(
     assert shown["restore_backup"].startswith("It is incomplete")
 
 
-def _schedule(world: BackupWorld, **more: object) -> backups.BackupScheduleOrder:
+def _schedule(world: BackupWorld, **more: object) -> BackupScheduleOrder:
     wanted = {"name": "hourly", "interval_minutes": 60, "keep_count": 2, "location_id": world.location_id}
-    return backups.BackupScheduleOrder.model_validate(wanted | more)
+    return BackupScheduleOrder.model_validate(wanted | more)
 
 
 def _ordered_by(world: BackupWorld, schedule_id: str) -> Operation:
     from provisioner.reconcile.backups import start_due
 
-    backups.BackupSchedule.objects.filter(id=schedule_id).update(due_at=datetime.now(UTC) - timedelta(seconds=5))
+    BackupSchedule.objects.filter(id=schedule_id).update(due_at=datetime.now(UTC) - timedelta(seconds=5))
     assert start_due() == 1
     return Operation.objects.filter(cluster_id=world.cluster_id, kind="backup").latest("id")
 
@@ -238,7 +241,7 @@ def test_a_damaged_manifest_is_named(world: BackupWorld, how: str) -> None:
 
 
 def _purge(world: BackupWorld) -> str:
-    operation = backups.start_purge(
+    operation = location_actions.start_purge(
         BackupLocation.objects.get(id=world.location_id), world.who.organisation_id, actor="test"
     )
     return world.ended(operation)
@@ -275,7 +278,7 @@ def test_within_the_grace_nothing_is_deleted_and_the_dry_run_says_so(world: Back
 
 
 def test_retention_is_that_of_the_schedule(world: BackupWorld) -> None:
-    schedule = backups.create_schedule(world.who, world.cluster_id, _schedule(world))["id"]
+    schedule = schedule_actions.create_schedule(world.who, world.cluster_id, _schedule(world))["id"]
     made = []
     for _ in range(4):
         assert world.ended(_ordered_by(world, schedule)) == "succeeded"
@@ -290,7 +293,7 @@ def test_a_purge_that_was_shot_goes_on(world: BackupWorld, monkeypatch: pytest.M
     made = world.backed_up()
     backups.delete_backup(world.who, made.id)
     location = BackupLocation.objects.get(id=world.location_id)
-    operation = backups.start_purge(location, world.who.organisation_id, actor="test")
+    operation = location_actions.start_purge(location, world.who.organisation_id, actor="test")
     # The worker was shot between the store's deletion and ours.
     monkeypatch.setattr(objects, "gone", lambda *_: (_ for _ in ()).throw(RuntimeError("shot")))
     assert "shot" in world.ended(operation, at_most=8)
@@ -313,7 +316,7 @@ def _message(world: BackupWorld, operation: Operation) -> str:
 
 def test_a_location_is_tried(world: BackupWorld) -> None:
     def check() -> BackupLocation:
-        started = backups.check_location(world.who, world.location_id)
+        started = location_actions.check_location(world.who, world.location_id)
         assert world.ended(Operation.objects.get(id=started["operation"]["id"])) == "succeeded"
         return BackupLocation.objects.get(id=world.location_id)
 
