@@ -12,10 +12,11 @@ from backend.repairs.planning.queue import Queue, Table
 from backend.repairs.planning.selection import Asked, select
 from backend.repairs.queries import known_of
 from backend.repairs.states import RepairRunState, RepairSegmentState
-from provisioner.operations import repair_run
 from provisioner.operations.base import Done, OperationCode, Outcome, Standing, StepCode, StepContext
 from provisioner.operations.node_steps import live_nodes
-from provisioner.operations.repair_look import ask_all, read_rings, read_tables, up
+from provisioner.operations.repairing.live import forget
+from provisioner.operations.repairing.look import ask_all, read_rings, read_tables, up
+from provisioner.operations.repairing.run import go_on, stop
 
 _BY_ITSELF = "The engine repairs by itself, so nothing is done beside it."
 
@@ -65,14 +66,14 @@ def _repair(context: StepContext) -> Outcome:
     run = _run_of(context.operation)
     if run.state != RepairRunState.RUNNING:
         return Done()
-    outcome = repair_run.go_on(run, pause_wanted=context.pause_wanted)
+    outcome = go_on(run, pause_wanted=context.pause_wanted)
     if isinstance(outcome, Standing):
-        repair_run.forget(run.id)
+        forget(run.id)
     return outcome
 
 
 def _stop(context: StepContext) -> Outcome:
-    return repair_run.stop(_run_of(context.operation), patient=context.step.attempt < 5)
+    return stop(_run_of(context.operation), patient=context.step.attempt < 5)
 
 
 def _record(context: StepContext) -> Outcome:
@@ -83,7 +84,7 @@ def _record(context: StepContext) -> Outcome:
         progress.ended(run.id, RepairRunState.PARTIAL, note)
     else:
         progress.ended(run.id, RepairRunState.DONE, "")
-    repair_run.forget(run.id)
+    forget(run.id)
     return Done(f"{run.segments_done} segments repaired, {lost} given up")
 
 

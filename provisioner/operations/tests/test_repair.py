@@ -21,7 +21,8 @@ from backend.repairs.planning import tokens
 from backend.repairs.states import RepairRunReason, RepairSegmentState
 from provisioner import runner
 from provisioner.agent.fake_ring import Table
-from provisioner.operations import registry, repair, repair_run, testing
+from provisioner.operations import registry, repair, testing
+from provisioner.operations.repairing import bearing, live, saying
 from provisioner.operations.tests.cluster_world import without_waiting, world_of
 from provisioner.operations.tests.ring_world import RingWorld
 
@@ -71,6 +72,18 @@ class RepairWorld(RingWorld):
         operation.refresh_from_db()
         assert until() or operation.finished_at is not None, (operation.reason, self.latest().note)
 
+    def replicate_shop_twice(self) -> None:
+        """Other sets of replicas than before, for the same ranges."""
+        datacenter = self.cluster.datacenters.get().name
+        own = {"system_auth": {datacenter: 6}, "ringmaster": {datacenter: 6}, "shop": {datacenter: 2}}
+        self.agents.set_keyspaces(self.cluster.ring_name, own)
+        with self.agents.ring_of(self.cluster.ring_name) as membership:
+            assert membership.ring.replication["shop"] == {datacenter: 2}
+        row = RepairTable.objects.get(cluster_id=self.cluster_id, name="orders")
+        RepairTable.objects.filter(cluster_id=self.cluster_id, keyspace="shop").update(
+            facts=row.facts | {"replication": {datacenter: 2}}
+        )
+
     def repaired(self, table: str) -> list[tuple[int, int]]:
         done = self.agents.repaired(self.cluster.ring_name)
         return [own for one in done if table in one.tables for own in one.ranges]
@@ -84,7 +97,7 @@ class RepairWorld(RingWorld):
 
 @contextmanager
 def fresh(order: Callable[[RepairWorld], Operation] = RepairWorld.repair, **shape: Any) -> Iterator[RepairWorld]:
-    repair_run._LIVE.clear()
+    live.KNOWN.clear()
     with world_of(RepairWorld, order) as world:
         world.filled(**{"zones": ("fake-1a", "fake-1b", "fake-1c"), "nodes_per_zone": 1, "replicas": 3} | shape)
         progress.make_missing_schedules()
@@ -181,7 +194,7 @@ def test_another_worker_goes_on_from_the_rows(world: RepairWorld) -> None:
     operation = world.repair()
 
     def forget() -> bool:
-        repair_run._LIVE.clear()
+        live.KNOWN.clear()
         return False
 
     world.go(operation, until=forget)
@@ -235,7 +248,7 @@ def test_a_table_that_is_dropped_does_not_stop_the_others(world: RepairWorld) ->
 
 
 def test_a_foreign_repair_is_seen_and_waited_for(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr(repair_run, "LOAD_EVERY", 0.0)
+    monkeypatch.setattr(bearing, "LOAD_EVERY", 0.0)
     for node in world.nodes():
         world.agents.begin_foreign_repair(node.id, "shop", ["orders"])
     operation = world.repair()
@@ -248,7 +261,7 @@ def test_a_foreign_repair_is_seen_and_waited_for(world: RepairWorld, monkeypatch
 
 
 def test_it_brakes_when_compactions_pile_up_and_holds_when_a_disk_is_full(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr(repair_run, "LOAD_EVERY", 0.0)
+    monkeypatch.setattr(bearing, "LOAD_EVERY", 0.0)
     world.agents.set_looks({"repair": 50})
     operation = world.repair()
     world.go(operation, until=lambda: bool(world.agents.stream_limits()))
@@ -286,7 +299,7 @@ def test_nothing_starts_outside_its_windows(world: RepairWorld) -> None:
 
 
 def test_replicas_that_stay_down_leave_a_partial_run(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr(repair_run, "DOWN_PATIENCE", timedelta(seconds=-1))
+    monkeypatch.setattr(saying, "DOWN_PATIENCE", timedelta(seconds=-1))
     down = world.nodes()[0]
     operation = world.repair()
     world.go(operation, until=lambda: world.latest().started_at is not None)
@@ -303,23 +316,31 @@ def test_replicas_that_stay_down_leave_a_partial_run(world: RepairWorld, monkeyp
 
 
 def test_only_what_is_unfinished_is_planned_anew_when_the_ring_changes(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr(repair_run, "RING_EVERY", 0.0)
+    monkeypatch.setattr(live, "RING_EVERY", 0.0)
     world.agents.set_looks({"repair": 2})
     operation = world.repair()
     world.go(operation, until=lambda: world.latest().segments_done >= 2)
     before = world.latest().ring
-    datacenter = world.cluster.datacenters.get().name
-    own = {"system_auth": {datacenter: 6}, "ringmaster": {datacenter: 6}, "shop": {datacenter: 2}}
-    world.agents.set_keyspaces(world.cluster.ring_name, own)
-    with world.agents.ring_of(world.cluster.ring_name) as membership:
-        assert membership.ring.replication["shop"] == {datacenter: 2}
-    row = RepairTable.objects.get(cluster_id=world.cluster_id, name="orders")
-    RepairTable.objects.filter(cluster_id=world.cluster_id, keyspace="shop").update(
-        facts=row.facts | {"replication": {datacenter: 2}}
-    )
+    world.replicate_shop_twice()
     world.go(operation)
     assert world.latest().ring != before
     assert world.latest().state == "done"
+    world.assert_each_range_once("orders", "visits")
+
+
+def test_what_waits_to_be_tried_again_follows_a_change_of_the_ring(world: RepairWorld, monkeypatch) -> None:
+    monkeypatch.setattr(live, "RING_EVERY", 0.0)
+    world.agents.fail_repairs(world.cluster.ring_name, "shop", [0])
+    operation = world.repair()
+    waiting = RepairSegment.objects.filter(state=RepairSegmentState.WAITING)
+    world.go(operation, until=waiting.exists)
+    world.agents.fail_repairs(world.cluster.ring_name, "shop", [])
+    waiting.update(not_before=Now())
+    world.replicate_shop_twice()
+    world.go(operation)
+    run = world.latest()
+    assert (run.state, run.segments_given_up) == ("done", 0)
+    assert run.segments.filter(state=RepairSegmentState.REPLACED).exists()
     world.assert_each_range_once("orders", "visits")
 
 

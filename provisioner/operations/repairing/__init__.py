@@ -1,0 +1,1 @@
+"""A run of repairs while it goes on."""
