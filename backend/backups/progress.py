@@ -22,6 +22,7 @@ from backend.backups.models import (
 from backend.backups.states import BackupState, NodeBackupState, RestoreState
 from backend.operations import actions as operations
 from backend.operations.models import Operation
+from backend.operations.states import FINISHED
 
 
 def _tell(backup_id: str) -> None:
@@ -158,6 +159,21 @@ def cancelled(backup_id: str) -> None:
         state=BackupState.FAILED if failed else BackupState.CANCELLED, finished_at=Now()
     )
     _tell(backup_id)
+
+
+@transaction.atomic
+def end_what_was_left() -> int:
+    """Backups and restores whose operation ended without them, as a cluster's deletion ends it; how many there were.
+
+    What a backup has stored by then goes with the next purge.
+    """
+    over = Operation.objects.filter(state__in=FINISHED)
+    left = Backup.objects.filter(state=BackupState.RUNNING, operation_id__in=over.values("id"))
+    count = left.update(
+        state=BackupState.DELETING, reason="The cluster was deleted while it was made.", finished_at=Now()
+    )
+    restores = Restore.objects.filter(state=RestoreState.RUNNING, operation_id__in=over.values("id"))
+    return count + restores.update(state=RestoreState.CANCELLED, finished_at=Now())
 
 
 # Verifying and taking away

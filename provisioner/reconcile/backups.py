@@ -35,6 +35,7 @@ def see_to_backups() -> int:
     with alone("reconcile-backups") as mine:
         if not mine:
             return 0
+        progress.end_what_was_left()
         started = start_due() + _purge() + _verify()
         _read_tables()
     return started

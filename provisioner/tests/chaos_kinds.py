@@ -1,8 +1,7 @@
 """Kinds of operations whose effects are files, and which write down when they do what: for tests with real workers.
 
 The folder RINGMASTER_CHAOS_FOLDER holds `world/` (one file per thing that was made) and `journal` (one line per event).
-`chaos` belongs to no cluster; `repair` and `backup` stand in for kinds that wait and make way, until there are real
-ones.
+`chaos` belongs to no cluster.
 """
 
 import json
@@ -26,16 +25,9 @@ JOURNAL = FOLDER / "journal"
 PLAN = [["network"], ["machine@a", "machine@b", "machine@c"], ["boot@a", "boot@b", "boot@c"], ["secure"], ["prove"]]
 
 
-def on_files() -> list[str]:
-    """The kinds whose effects are files: those of ours that the product does not have itself."""
-    mine = (CHAOS, "repair", "backup")
-    return [kind for kind in mine if (code := registry.find(kind)) is None or code.steps.keys() == _STEPS.keys()]
-
-
 def know_the_kinds() -> None:
-    for kind in on_files():
-        if registry.find(kind) is None:
-            registry.register(OperationCode(kind=kind, steps=_STEPS))
+    if registry.find(CHAOS) is None:
+        registry.register(OperationCode(kind=CHAOS, steps=_STEPS))
 
 
 def things(operation: Operation) -> set[str]:

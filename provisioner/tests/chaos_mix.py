@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 
 from backend.access import actions as access
 from backend.access.schemas import AllowlistEntry, AllowlistOrder, RoleOrder
-from backend.accounts.models import Membership, Organisation, User
-from backend.accounts.queries import Identity
-from backend.accounts.states import PERMISSIONS, Role
 from backend.changes import actions as changes
 from backend.changes.schemas import (
     AddDatacenter,
@@ -34,12 +31,13 @@ from backend.changes.schemas import (
 from backend.clusters import actions as clusters
 from backend.clusters.models import Cluster, Node
 from backend.clusters.schemas import ClusterOrder
-from backend.clusters.states import ClusterState
 from backend.core.errors import DomainError
 from backend.repairs import actions as repairs
 from backend.repairs.schemas import RepairOrder, RepairScheduleWish
-from provisioner.tests import plans
+from provisioner.agent.fake import FakeAgents
+from provisioner.tests import chaos_backups, plans
 from provisioner.tests.chaos_kinds import CHAOS, PLAN
+from provisioner.tests.chaos_tenants import Tenant, operation_of, owner
 from provisioner.tests.chaos_world import REGION, SECOND_REGION, SECOND_ZONES, ZONES
 
 TENANTS = 4
@@ -51,26 +49,7 @@ NEWER_VERSION = "5.0.9"
 SETTINGS: dict[str, list[int]] = {"read_timeout_ms": [4000, 5000, 6000], "concurrent_reads": [16, 32]}
 
 
-@dataclass
-class Tenant:
-    who: Identity
-    choose: random.Random
-    made: int = 0
-
-    def cluster(self, *states: ClusterState) -> Cluster | None:
-        """One of the tenant's clusters in one of these states, by chance."""
-        found = list(Cluster.objects.filter(organisation_id=self.who.organisation_id, state__in=states).order_by("id"))
-        return self.choose.choice(found) if found else None
-
-    def serving(self) -> Cluster | None:
-        return self.cluster(ClusterState.ACTIVE, ClusterState.DEGRADED)
-
-
 Order = Callable[[Tenant], str | None]
-
-
-def _id(started: dict[str, dict[str, str]]) -> str:
-    return started["operation"]["id"]
 
 
 def chaos(tenant: Tenant) -> str | None:
@@ -91,17 +70,17 @@ def create_cluster(tenant: Tenant) -> str | None:
         machine_type="fake.small",
         nodes_per_zone=1,
     )
-    return _id(clusters.create(tenant.who, order))
+    return operation_of(clusters.create(tenant.who, order))
 
 
 def delete_cluster(tenant: Tenant) -> str | None:
     cluster = tenant.serving()
-    return cluster and _id(clusters.delete(tenant.who, cluster.id))
+    return cluster and operation_of(clusters.delete(tenant.who, cluster.id))
 
 
 def rotate_credentials(tenant: Tenant) -> str | None:
     cluster = tenant.serving()
-    return cluster and _id(clusters.rotate_credentials(tenant.who, cluster.id))
+    return cluster and operation_of(clusters.rotate_credentials(tenant.who, cluster.id))
 
 
 def _change(make: Callable[[Tenant, Cluster], AnyChange]) -> Order:
@@ -109,7 +88,7 @@ def _change(make: Callable[[Tenant, Cluster], AnyChange]) -> Order:
 
     def order(tenant: Tenant) -> str | None:
         cluster = tenant.serving()
-        return cluster and _id(changes.change(tenant.who, cluster.id, make(tenant, cluster)))
+        return cluster and operation_of(changes.change(tenant.who, cluster.id, make(tenant, cluster)))
 
     return order
 
@@ -196,7 +175,7 @@ def change_access(tenant: Tenant) -> str | None:
     if cluster is None:
         return None
     tenant.made += 1
-    return _id(access.create_role(tenant.who, cluster.id, RoleOrder(name=f"role_{tenant.made}")))
+    return operation_of(access.create_role(tenant.who, cluster.id, RoleOrder(name=f"role_{tenant.made}")))
 
 
 def change_allowlist(tenant: Tenant) -> str | None:
@@ -205,7 +184,7 @@ def change_allowlist(tenant: Tenant) -> str | None:
         return None
     cidr = f"10.{tenant.choose.randrange(256)}.0.0/16"
     order = AllowlistOrder(entries=[AllowlistEntry(cidr=cidr)] if tenant.choose.random() < 0.7 else [])
-    return _id(access.replace_allowlist(tenant.who, cluster.id, order))
+    return operation_of(access.replace_allowlist(tenant.who, cluster.id, order))
 
 
 def repair(tenant: Tenant) -> str | None:
@@ -214,7 +193,7 @@ def repair(tenant: Tenant) -> str | None:
     if cluster is None:
         return None
     repairs.set_schedule(tenant.who, cluster.id, RepairScheduleWish(intensity=100))
-    return _id(repairs.run_now(tenant.who, cluster.id, RepairOrder(any_time=True)))
+    return operation_of(repairs.run_now(tenant.who, cluster.id, RepairOrder(any_time=True)))
 
 
 @dataclass(frozen=True)
@@ -243,6 +222,10 @@ MIX = (
     Line("change_access", 5, change_access),
     Line("change_allowlist", 3, change_allowlist),
     Line("repair", 8, repair),
+    Line("backup", 14, chaos_backups.backup),
+    Line("verify_backup", 3, chaos_backups.verify_backup),
+    Line("purge_backups", 4, chaos_backups.delete_backup),
+    Line("restore", 5, chaos_backups.restore),
 )
 
 
@@ -251,13 +234,16 @@ class Customers:
     """All tenants and what they order."""
 
     choose: random.Random
+    agents: FakeAgents
     tenants: list[Tenant] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    ordered: set[str] = field(default_factory=set)
 
     def move_in(self) -> list[str]:
         """Every tenant orders its first cluster; the ids of those operations."""
-        self.tenants = [Tenant(_owner(number), self.choose) for number in range(TENANTS)]
-        return [ordered for tenant in self.tenants if (ordered := create_cluster(tenant)) is not None]
+        self.tenants = [Tenant(owner(number), self.choose, self.agents) for number in range(TENANTS)]
+        self.ordered = {ordered for tenant in self.tenants if (ordered := create_cluster(tenant)) is not None}
+        return sorted(self.ordered)
 
     def order(self) -> str:
         """One order of a kind that is possible now; its operation's id. Errors of the database."""
@@ -268,21 +254,7 @@ class Customers:
             except DomainError as refusal:
                 self.refused[f"{line.kind}: {refusal.code}"] += 1
                 continue
-            if ordered is not None:
+            # A purge that is open already is the answer to the next order too.
+            if ordered is not None and ordered not in self.ordered:
+                self.ordered.add(ordered)
                 return ordered
-
-
-def _owner(number: int) -> Identity:
-    organisation = Organisation.objects.create(name=f"Tenant {number}", slug=f"tenant-{number}")
-    user = User.objects.create(email=f"owner@tenant-{number}.example")
-    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
-    return Identity(
-        organisation_id=organisation.id,
-        user_id=user.id,
-        user_email=user.email,
-        role=Role.OWNER,
-        permissions=PERMISSIONS[Role.OWNER],
-        token_id=None,
-        source_address=None,
-        request_id="campaign",
-    )

@@ -19,16 +19,20 @@ from provisioner.worker import watchdog
 
 app: Celery = worker_app
 _for_ever = ExitStack()
+# Seconds: what backups of deleted clusters leave is taken away while the campaign lasts.
+app.conf.beat_schedule["backups"]["schedule"] = 2.0
 worker_standby.command = (sys.executable, "-m", "provisioner.tests.chaos_worker")
 
 
 @signals.worker_init.connect
 def _know_kinds_and_world(**_: object) -> None:
     from provisioner.operations import surroundings
+    from provisioner.tests.chaos_backups import shorten_grace
     from provisioner.tests.chaos_kinds import know_the_kinds
     from provisioner.tests.chaos_world import fake_world
 
     know_the_kinds()
+    shorten_grace()
     world = fake_world(Path(os.environ["RINGMASTER_CHAOS_FOLDER"]))
     # For as long as the process lives, and in every process that it forks.
     _for_ever.enter_context(surroundings.use(world.surroundings()))

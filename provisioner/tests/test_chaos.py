@@ -37,7 +37,7 @@ def report() -> dict[str, Any]:
 
 def test_every_operation_finishes(report: dict[str, Any]) -> None:
     assert report["unfinished"] == []
-    assert sum(report["endings"].values()) == OPERATIONS
+    assert sum(report["endings"].values()) == OPERATIONS + report["by_itself"]
 
 
 def test_both_ends_were_reached(report: dict[str, Any]) -> None:
@@ -84,3 +84,8 @@ def test_nothing_is_made_twice_leaked_or_missing(report: dict[str, Any]) -> None
 
 def test_no_worker_goes_deaf(report: dict[str, Any]) -> None:
     assert report["deaf_workers"] == 0
+
+
+def test_backups_keep_their_promises(report: dict[str, Any]) -> None:
+    assert report["kinds"].get("backup", 0) > 0
+    assert report["backup_trouble"] == []
