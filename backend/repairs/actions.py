@@ -25,7 +25,7 @@ from backend.repairs import plans
 from backend.repairs.models import RepairRun, RepairSchedule
 from backend.repairs.planning.forecast import done_at
 from backend.repairs.planning.modes import RepairWish
-from backend.repairs.planning.queue import Table
+from backend.repairs.planning.segments import Table
 from backend.repairs.planning.selection import Asked
 from backend.repairs.queries import (
     against_run,

@@ -78,7 +78,7 @@ class RepairRun(models.Model):
     reason = models.CharField(max_length=16)
     state = models.CharField(max_length=16, default=RepairRunState.RUNNING)
     asked = models.JSONField(default=dict, help_text="tables, mode, node, any_time: what was ordered")
-    works = models.JSONField(default=list, help_text="What the plan came to: a planning.queue.Work each")
+    works = models.JSONField(default=list, help_text="What the plan came to: a Work of the planning each")
     skipped = models.JSONField(default=list, help_text="keyspace, table, why")
     missing = models.JSONField(default=list, help_text="keyspace, table: gone since it was planned")
     ring = models.CharField(max_length=64, blank=True, default="", help_text="Digest of the rings it was planned for")

@@ -17,7 +17,7 @@ from backend.operations.models import Operation
 from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, RepairTable
 from backend.repairs.planning import tokens
 from backend.repairs.planning.modes import RepairMode, TableFacts
-from backend.repairs.planning.queue import Table, Work
+from backend.repairs.planning.segments import Table, Work
 from backend.repairs.planning.tokens import Range
 from backend.repairs.states import RepairRunState, RepairSegmentState
 

@@ -31,8 +31,9 @@ from backend.repairs.planning.modes import (
     deadline_of,
 )
 from backend.repairs.planning.pace import MOST, effort
-from backend.repairs.planning.queue import Queue, Table
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Member
+from backend.repairs.planning.segments import Table
 from backend.repairs.planning.selection import Asked, Known, rings_of, select
 from backend.repairs.planning.tokens import Range
 from backend.repairs.states import (

@@ -21,8 +21,9 @@ from backend.repairs.planning import tokens
 from backend.repairs.planning.forecast import forecast
 from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import MIB, effort
-from backend.repairs.planning.queue import Queue, Segment, Slots, Table, Work
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Ring
+from backend.repairs.planning.segments import Segment, Slots, Table, Work
 
 MOST_SECONDS = 10.0
 MOST_MIB = 500

@@ -8,7 +8,8 @@ from backend.repairs.models import RepairRun, RepairTable
 from backend.repairs.planning.forecast import forecast
 from backend.repairs.planning.modes import RepairWish
 from backend.repairs.planning.pace import effort
-from backend.repairs.planning.queue import Queue, Table
+from backend.repairs.planning.queue import Queue
+from backend.repairs.planning.segments import Table
 from backend.repairs.planning.selection import Asked, select
 from backend.repairs.queries import known_of
 from backend.repairs.states import RepairRunState, RepairSegmentState

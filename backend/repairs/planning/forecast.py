@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from backend.clusters.windows import Window, next_opening, open_until
+from backend.repairs.planning.bundles import Bundle
 from backend.repairs.planning.pace import OVERHEAD, Effort
-from backend.repairs.planning.queue import Bundle, Queue, Table
+from backend.repairs.planning.queue import Queue
+from backend.repairs.planning.segments import Table
 from backend.repairs.planning.tokens import WHOLE, width
 
 # Further ahead nothing is foretold.

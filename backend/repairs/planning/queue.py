@@ -6,244 +6,21 @@ left is known as ranges, never as a list of segments: after a change of the ring
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import ceil, inf
-from typing import NamedTuple
+from dataclasses import replace
+from math import inf
 
 from backend.repairs.planning import tokens
+from backend.repairs.planning.bundles import Bundle, grouped
 from backend.repairs.planning.modes import RepairMode
-from backend.repairs.planning.pace import FIRST_RATE, GIB, MIB, OVERHEAD
+from backend.repairs.planning.pace import OVERHEAD
+from backend.repairs.planning.retries import pieces_after
 from backend.repairs.planning.ring import Ring
+from backend.repairs.planning.segments import LEAST, MOST, Piece, Segment, Slots, Table, Work
 from backend.repairs.planning.tokens import Range
 
-# Seconds that a segment shall take.
-AIM, LEAST, MOST = 60.0, 5.0, 120.0
-SMALL_TABLE = 64 * MIB
-# What one incremental call may compare: the first one on an old table rewrites all of it.
-MOST_UNREPAIRED = 8 * GIB
-MOST_TABLES = 50
-MOST_RANGES = 512
-# After so many failures a segment is split, or given up when it has become too small or was split too often.
-TRIES = 2
-MOST_SPLITS = 14
 # A table of which so many pieces were given up is not split any more: it is broken, not its ranges.
 MOST_GIVEN_UP = 16
-_BACK_OFF = 20.0
-# A segment may be so much longer than aimed at before it is cut.
-_SLACK = 1.25
 _CANDIDATES = 128
-
-_WHOLE, _NOTHING, _PARTLY = 0, 1, 2
-
-
-class Table(NamedTuple):
-    keyspace: str
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """A table that shall be repaired. `bytes` of one copy that will be compared; `deadline` by the caller's clock."""
-
-    table: Table
-    mode: RepairMode
-    bytes: int
-    deadline: float
-    weight: float = 1.0
-    """Of two tables with the same slack the heavier is first."""
-    rate: float = FIRST_RATE
-    pull_to: str = ""
-    """In mode pull: the node that fetches what it missed. Only its ranges are left then."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Segment:
-    keyspace: str
-    tables: tuple[str, ...]
-    mode: RepairMode
-    ranges: tuple[Range, ...]
-    nodes: tuple[str, ...]
-    """All that take part."""
-    coordinator: str
-    bytes: int
-    seconds: float
-    """How long it will probably take."""
-    failures: int = 0
-    splits: int = 0
-    key: int = 0
-    """The caller's name for what waited and was taken again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """What failed and waits to be tried again."""
-
-    keyspace: str
-    tables: tuple[str, ...]
-    mode: RepairMode
-    ranges: tuple[Range, ...]
-    failures: int
-    splits: int
-    not_before: float
-    pull_to: str = ""
-    key: int = 0
-
-
-@dataclass(kw_only=True)
-class Slots:
-    """Who is busy with what. `slots` may change at any time; what runs is not stopped for that."""
-
-    slots: int = 1
-    running: dict[str, list[Segment]] = field(default_factory=dict)
-    coordinating: dict[str, int] = field(default_factory=dict)
-    rests_until: dict[str, float] = field(default_factory=dict)
-
-    def is_free(self, node: str, now: float) -> bool:
-        return len(self.running.get(node, ())) < self.slots and self.rests_until.get(node, 0.0) <= now
-
-    def works_on(self, node: str, keyspace: str, names: Sequence[str]) -> bool:
-        """Two repairs of a table on one node get into each other's way: the engine refuses the second."""
-        return any(
-            other.keyspace == keyspace and not set(other.tables).isdisjoint(names)
-            for other in self.running.get(node, ())
-        )
-
-    def start(self, segment: Segment) -> None:
-        for node in segment.nodes:
-            self.running.setdefault(node, []).append(segment)
-        self.coordinating[segment.coordinator] = self.coordinating.get(segment.coordinator, 0) + 1
-
-    def end(self, segment: Segment, *, rest_until: float = 0.0) -> None:
-        for node in segment.nodes:
-            self.running[node].remove(segment)
-            self.rests_until[node] = max(self.rests_until.get(node, 0.0), rest_until)
-        self.coordinating[segment.coordinator] -= 1
-
-    @property
-    def going(self) -> int:
-        """Segments that run."""
-        return sum(self.coordinating.values())
-
-
-class Bundle:
-    """Tables that are repaired together, and what is left of each set of replicas."""
-
-    def __init__(self, works: Sequence[Work], ring: Ring) -> None:
-        self.works = list(works)
-        self.ring = ring
-        self.keyspace = works[0].table.keyspace
-        self.names = tuple(work.table.name for work in works)
-        self.mode = works[0].mode
-        self.pull_to = works[0].pull_to
-        self.deadline = min(work.deadline for work in works)
-        self.weight = max(work.weight for work in works)
-        self.state = bytearray(len(ring.sets))
-        self.rest: dict[int, list[Range]] = {}
-        self.sets_of: dict[int, list[int]] = {}
-        self.pulling = ring.nodes.index(self.pull_to) if self.pull_to else -1
-        for number, members in enumerate(ring.sets):
-            if len(members) < 2 or (self.pull_to and self.pulling not in members):
-                self.state[number] = _NOTHING
-        self.left = sum(own for own, state in zip(ring.widths, self.state, strict=True) if state == _WHOLE)
-        self.aim()
-
-    def aim(self) -> None:
-        """Take new rates in."""
-        whole = float(tokens.LAST - tokens.FIRST)
-        self.seconds_per_token = sum(work.bytes / work.rate for work in self.works) / whole
-        self.bytes_per_token = sum(work.bytes for work in self.works) / whole
-
-    def take_out(self, taken: Sequence[Range]) -> None:
-        """`taken`, sorted and disjoint, is not left any more."""
-        touched = {number for number, _ in self.ring.holders(taken)} if taken else set()
-        for number in touched:
-            if self.state[number] != _NOTHING:
-                self.put(number, tokens.without(self.of(number), taken))
-
-    def of(self, number: int) -> list[Range]:
-        """What is left of a set."""
-        match self.state[number]:
-            case 0:
-                return self.ring.ranges[number]
-            case 1:
-                return []
-            case _:
-                return self.rest[number]
-
-    def left_of(self, node: int) -> list[int]:
-        """The sets with this node of which something is left."""
-        found = self.sets_of.get(node, self.ring.sets_of[node])
-        state = self.state
-        kept = self.sets_of[node] = [number for number in found if state[number] != _NOTHING]
-        return kept
-
-    def put(self, number: int, ranges: list[Range]) -> None:
-        self.left += tokens.width(ranges) - tokens.width(self.of(number))
-        if ranges:
-            self.state[number], self.rest[number] = _PARTLY, ranges
-        else:
-            self.state[number] = _NOTHING
-            self.rest.pop(number, None)
-
-    @property
-    def seconds_left(self) -> float:
-        return self.left * self.seconds_per_token
-
-    def cut(self, ranges: Sequence[Range], window: float) -> tuple[list[Range], list[Range]]:
-        """The first of these for one segment that ends within `window` seconds, and the others."""
-        room = self.room(window)
-        if len(ranges) <= MOST_RANGES and tokens.width(ranges) <= room * _SLACK:
-            return list(ranges), []
-        chosen: list[Range] = []
-        full = room = max(room, 1.0)
-        for at, (start, end) in enumerate(ranges):
-            if len(chosen) == MOST_RANGES or room < full / 4:
-                return chosen, list(ranges[at:])
-            if end - start > room * _SLACK:
-                # Of a range that is alone in equal pieces, so that none is a splinter; else what fills the segment.
-                part = (end - start) / ceil((end - start) / room) if not chosen else room
-                middle = start + max(1, int(part))
-                return [*chosen, (start, middle)], [(middle, end), *ranges[at + 1 :]]
-            chosen.append((start, end))
-            room -= end - start
-        return chosen, []
-
-    def room(self, window: float) -> float:
-        """Tokens that a segment shall have."""
-        if not self.seconds_per_token:
-            return inf
-        room = AIM / self.seconds_per_token
-        if self.mode is RepairMode.INCREMENTAL:
-            # Each call rewrites what lies across its borders: as few calls as may be.
-            room = MOST_UNREPAIRED / self.bytes_per_token
-        return min(room, (window / _SLACK - OVERHEAD) / self.seconds_per_token)
-
-    def fits(self, size: int) -> bool:
-        return size <= self.room(inf) * _SLACK
-
-    def is_one_each(self) -> bool:
-        """Whether every set of replicas is left whole and is one segment."""
-        longest = max(map(len, self.ring.ranges), default=0)
-        return not any(self.state) and longest <= MOST_RANGES and self.fits(max(self.ring.widths, default=0))
-
-    def segments(self) -> Iterator[Segment]:
-        ring = self.ring
-        for number, state in enumerate(self.state):
-            others = [] if state == _NOTHING else self.of(number)
-            nodes = tuple(ring.nodes[member] for member in ring.sets[number])
-            while others:
-                chosen, others = self.cut(others, inf)
-                size = tokens.width(chosen)
-                yield Segment(
-                    keyspace=self.keyspace,
-                    tables=self.names,
-                    mode=self.mode,
-                    ranges=tuple(chosen),
-                    nodes=nodes,
-                    coordinator=self.pull_to or nodes[0],
-                    bytes=round(size * self.bytes_per_token),
-                    seconds=OVERHEAD + size * self.seconds_per_token,
-                )
 
 
 class Queue:
@@ -269,7 +46,7 @@ class Queue:
         gone: Mapping[Table, Sequence[Range]] = taken or {}
         # Tables of which different ranges are left are not repaired together.
         self.bundles = [
-            Bundle(group, rings[group[0].table.keyspace]) for group in _grouped(self.works.values(), rings, gone)
+            Bundle(group, rings[group[0].table.keyspace]) for group in grouped(self.works.values(), rings, gone)
         ]
         for bundle in self.bundles:
             bundle.take_out(gone.get(bundle.works[0].table, ()))
@@ -490,40 +267,6 @@ class Queue:
             yield from bundle.segments()
 
 
-def pieces_after(segment: Segment, *, pull_to: str, now: float, counts: bool, may_split: bool) -> list[Piece]:
-    """How a segment that failed is tried again: the same, then in halves. Empty: not at all."""
-    failures = segment.failures + (1 if counts else 0)
-
-    def piece(names: tuple[str, ...], ranges: Sequence[Range], tried: int, splits: int) -> Piece:
-        return Piece(
-            keyspace=segment.keyspace,
-            tables=names,
-            mode=segment.mode,
-            ranges=tuple(ranges),
-            failures=tried,
-            splits=splits,
-            not_before=now + _BACK_OFF * max(tried, 1),
-            pull_to=pull_to,
-        )
-
-    if failures < TRIES:
-        return [piece(segment.tables, segment.ranges, failures, segment.splits)]
-    if not may_split or segment.splits >= MOST_SPLITS:
-        return []
-    half = segment.splits + 1
-    if len(segment.tables) > 1:
-        middle = len(segment.tables) // 2
-        return [piece(own, segment.ranges, 0, half) for own in (segment.tables[:middle], segment.tables[middle:])]
-    if len(segment.ranges) > 1:
-        middle = len(segment.ranges) // 2
-        return [piece(segment.tables, own, 0, half) for own in (segment.ranges[:middle], segment.ranges[middle:])]
-    start, end = segment.ranges[0]
-    if segment.seconds >= 2 * LEAST and end - start > 1:
-        middle = start + (end - start) // 2
-        return [piece(segment.tables, (own,), 0, half) for own in ((start, middle), (middle, end))]
-    return []
-
-
 def _who(ring: Ring, number: int, pull_to: str, slots: Slots, able: Mapping[str, bool]) -> tuple[tuple[str, ...], str]:
     """The nodes of a segment, and the one that coordinates it: the one that coordinates least."""
 
@@ -537,27 +280,3 @@ def _who(ring: Ring, number: int, pull_to: str, slots: Slots, able: Mapping[str,
     peers = [node for node in members if node != pull_to and able[node]]
     peer = min(peers, key=lambda node: (slots.rests_until.get(node, 0.0), *load(node)))
     return (pull_to, peer), pull_to
-
-
-def _grouped(
-    works: Iterable[Work], rings: Mapping[str, Ring], taken: Mapping[Table, Sequence[Range]]
-) -> Iterator[list[Work]]:
-    """Tables that are repaired together: of one keyspace and mode, so small that a segment of one alone would take less
-    than the least time, with the same ranges left; together not longer than a segment shall take."""
-    widest: dict[int, float] = {}
-    groups: dict[tuple[str, RepairMode, str, tuple[Range, ...]], list[Work]] = {}
-    for work in sorted(works, key=lambda own: (own.deadline, own.table)):
-        ring = rings[work.table.keyspace]
-        share = widest.setdefault(id(ring), max(ring.widths, default=0) / (tokens.LAST - tokens.FIRST))
-        if work.bytes > SMALL_TABLE and work.bytes / work.rate * share > LEAST:
-            yield [work]
-            continue
-        key = (work.table.keyspace, work.mode, work.pull_to, tuple(taken.get(work.table, ())))
-        group = groups.setdefault(key, [])
-        together = sum(own.bytes / own.rate for own in [*group, work]) * share
-        if group and (len(group) >= MOST_TABLES or together > AIM):
-            yield group
-            groups[key] = [work]
-        else:
-            group.append(work)
-    yield from (group for group in groups.values() if group)

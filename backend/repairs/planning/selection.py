@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from backend.repairs.planning.modes import Choice, RepairMode, RepairWish, TableFacts, Wanted, choose, deadline_of
 from backend.repairs.planning.pace import FIRST_RATE
-from backend.repairs.planning.queue import Table, Work
 from backend.repairs.planning.ring import Member, Ring, placed
+from backend.repairs.planning.segments import Table, Work
 
 # A table that is repaired in full is due again when this share of its deadline has passed.
 _DUE = 0.5

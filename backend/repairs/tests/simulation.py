@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 from backend.clusters.windows import Window, is_open, next_opening, open_until
 from backend.repairs.planning import tokens
-from backend.repairs.planning.queue import Piece, Queue, Segment, Slots, Table, Work
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Ring
+from backend.repairs.planning.segments import Piece, Segment, Slots, Table, Work
 from backend.repairs.planning.tokens import Range
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)

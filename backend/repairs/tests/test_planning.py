@@ -5,11 +5,13 @@ import pytest
 
 from backend.clusters.windows import Window
 from backend.repairs.planning import pace, tokens
+from backend.repairs.planning.bundles import MOST_UNREPAIRED
 from backend.repairs.planning.forecast import done_at, forecast
 from backend.repairs.planning.modes import DAY, RepairMode, RepairWish, TableFacts, Wanted, choose, deadline_of
 from backend.repairs.planning.pace import GIB, MIB, Brake, Load, Tolerance, braked, effort, trouble_of
-from backend.repairs.planning.queue import MOST_UNREPAIRED, Queue, Slots, Table, Work
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Member, Ring, placed
+from backend.repairs.planning.segments import Slots, Table, Work
 from backend.repairs.tests.rings import members, ring
 
 

@@ -13,8 +13,9 @@ from backend.clusters.windows import Window
 from backend.repairs.planning import tokens
 from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import GIB, MIB
-from backend.repairs.planning.queue import Queue, Table, Work
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Ring
+from backend.repairs.planning.segments import Table, Work
 from backend.repairs.tests.rings import members, ring
 from backend.repairs.tests.simulation import Run
 

@@ -15,7 +15,7 @@ from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, Rep
 from backend.repairs.planning import tokens
 from backend.repairs.planning.modes import DAY, RepairMode, TableFacts
 from backend.repairs.planning.pace import GIB
-from backend.repairs.planning.queue import Table, Work
+from backend.repairs.planning.segments import Table, Work
 from backend.repairs.queries import due_schedules
 from backend.repairs.states import RepairRunState, RepairSegmentState
 

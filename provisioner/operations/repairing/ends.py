@@ -17,7 +17,7 @@ from backend.repairs.planning.pace import (
     effort,
     rate_after,
 )
-from backend.repairs.planning.queue import Segment, Table
+from backend.repairs.planning.segments import Segment, Table
 from backend.repairs.states import RepairSegmentState
 from provisioner.agent.base import AgentError, AgentRefused, Job
 from provisioner.operations.repairing.live import Live, piece_of, share_done, waiting_row, weight, written

@@ -16,8 +16,9 @@ from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import (
     MIB,
 )
-from backend.repairs.planning.queue import Piece, Queue, Segment, Slots, Table, Work
+from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Ring
+from backend.repairs.planning.segments import Piece, Segment, Slots, Table, Work
 from backend.repairs.planning.tokens import Range
 from backend.repairs.queries import facts_of
 from backend.repairs.states import RepairSegmentState

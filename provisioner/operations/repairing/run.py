@@ -17,7 +17,8 @@ from backend.repairs.planning.pace import (
     Effort,
     effort,
 )
-from backend.repairs.planning.queue import Queue, Segment, Slots
+from backend.repairs.planning.queue import Queue
+from backend.repairs.planning.segments import Segment, Slots
 from backend.repairs.queries import windows_of
 from backend.repairs.states import RepairSegmentState
 from provisioner.agent.base import AgentError, AgentRefused

@@ -203,7 +203,7 @@ def test_another_worker_goes_on_from_the_rows(world: RepairWorld) -> None:
 
 
 def test_a_bad_range_is_narrowed_down_and_the_rest_is_repaired(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr("backend.repairs.planning.queue._BACK_OFF", 0.0)
+    monkeypatch.setattr("backend.repairs.planning.retries._BACK_OFF", 0.0)
     with world.agents.ring_of(world.cluster.ring_name) as membership:
         start, end, _ = membership.ring.ranges("shop")[3]
     world.agents.fail_repairs(world.cluster.ring_name, "shop", [end])
@@ -223,7 +223,7 @@ def test_a_bad_range_is_narrowed_down_and_the_rest_is_repaired(world: RepairWorl
 
 
 def test_a_coordinator_that_is_started_anew_costs_its_segment_only(world: RepairWorld, monkeypatch) -> None:
-    monkeypatch.setattr("backend.repairs.planning.queue._BACK_OFF", 0.0)
+    monkeypatch.setattr("backend.repairs.planning.retries._BACK_OFF", 0.0)
     world.agents.set_looks({"repair": 3})
     operation = world.repair()
     world.go(operation, until=lambda: world.latest().segments.filter(state="running").exists())
