@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from provisioner import runner
 from provisioner.operations import registry
 from provisioner.reconcile import (
+    backup_findings,
     backups,
     capacity,
     certificates,
@@ -161,6 +162,13 @@ def reconcile_backups() -> None:
     """See provisioner/reconcile/backups.py."""
     close_old_connections()
     backups.see_to_backups()
+
+
+@shared_task(name="provisioner.reconcile_backup_findings", time_limit=RECONCILE_LIMIT)
+def reconcile_backup_findings() -> None:
+    """See provisioner/reconcile/backup_findings.py."""
+    close_old_connections()
+    backup_findings.tell_of_backups()
 
 
 @shared_task(name="provisioner.ping")

@@ -40,6 +40,13 @@ def location_checked(location_id: str, *, problem: str, hint: str) -> None:
     )
 
 
+def location_looked_at(location_id: str, *, problem: str, hint: str) -> None:
+    """As `location_checked`, when nobody has ordered it; a check that is open says it itself."""
+    BackupLocation.objects.filter(id=location_id, check_operation_id="").update(
+        problem=problem, problem_hint=hint, checked_at=Now()
+    )
+
+
 def location_check_cancelled(operation_id: str) -> None:
     BackupLocation.objects.filter(check_operation_id=operation_id).update(check_operation_id="")
 
