@@ -70,21 +70,23 @@ export function RepairRunModal({ cluster, onDismiss }: { cluster: Cluster; onDis
         <QueryView query={plan} lines={3}>
           {(data) => (
             <SpaceBetween size="s">
-              <KeyValuePairs
-                columns={2}
-                items={[
-                  { label: "Tables", value: `${data.tables.length}, ${data.skipped.length} need none` },
-                  { label: "Segments", value: data.segments.toLocaleString() },
-                  { label: "Data compared", value: formatBytes(data.bytes) },
-                  { label: "About", value: formatDuration(data.seconds) },
-                  { label: "Begins", value: data.opens_at ? <Moment at={data.opens_at} /> : "Now" },
-                  { label: "Done", value: data.ends_at ? <Moment at={data.ends_at} /> : "Not within three months" },
-                ]}
-              />
-              {data.looked_at === null && (
+              {data.looked_at === null ? (
                 <Box color="text-body-secondary">
-                  The nodes have not been asked for their tables yet; that is the first thing a run does.
+                  The nodes have not been asked for their tables yet, so it is not known how long it will take. Asking
+                  them is the first thing a run does.
                 </Box>
+              ) : (
+                <KeyValuePairs
+                  columns={2}
+                  items={[
+                    { label: "Tables", value: `${data.tables.length}, ${data.skipped.length} need none` },
+                    { label: "Segments", value: data.segments.toLocaleString() },
+                    { label: "Data compared", value: formatBytes(data.bytes) },
+                    { label: "About", value: formatDuration(data.seconds) },
+                    { label: "Begins", value: data.opens_at ? <Moment at={data.opens_at} /> : "Now" },
+                    { label: "Done", value: data.ends_at ? <Moment at={data.ends_at} /> : "Not within three months" },
+                  ]}
+                />
               )}
               {data.late.length > 0 && (
                 <Alert type="warning" statusIconAriaLabel="Warning">
