@@ -16,6 +16,7 @@ TRIALS = {
         *("order_under_fire", "--workers", "3", "--redis", "1"),
         *("--postgres", "1", "--agents", "3", "--engines", "2"),
     ),
+    "a repair while what does it is shot": ("repair_under_fire",),
     "a rolling restart under load": ("driver_under_change", "rolling-restart"),
 }
 

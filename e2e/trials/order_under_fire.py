@@ -98,7 +98,7 @@ def under_fire(api: httpx.Client, run: Path, chance: random.Random, planned: lis
             raise TimeoutError(f"the operation is {operation['state']} after {_LONGEST_SECONDS:.0f} s")
         time.sleep(chance.uniform(*_BETWEEN_SHOTS) if planned else 0.2)
         # What does not run yet (or is being started again) is shot later.
-        target = next((target for target in planned if _shoot(run, target, chance)), None)
+        target = next((target for target in planned if shoot(run, target, chance)), None)
         if target is not None:
             planned.remove(target)
             shots[target.name] += 1
@@ -135,7 +135,7 @@ def _get(api: httpx.Client, path: str) -> dict[str, Any]:
             time.sleep(0.2)
 
 
-def _shoot(run: Path, target: Target, chance: random.Random) -> bool:
+def shoot(run: Path, target: Target, chance: random.Random) -> bool:
     """SIGKILL the target. False when nothing of it runs."""
     processes = _processes(run, target.words)
     for process in processes if target.all_at_once else processes and [chance.choice(processes)]:
