@@ -2,7 +2,8 @@
 
 Ours is what a node does from the snapshot to the last stored object: flush and link, hash, encrypt, store, with every
 object made to last on the disk. The copy reads the same files and writes them beside, made to last too. Both read from
-the page cache and write to the same disk, in turn. Also: a backup of what has not changed, and CPU of the agent.
+the page cache and write to the same disk, in turn. Also: a backup of what has not changed, and CPU of the agent; and
+cassandra-medusa of the same table to a folder beside, with two transfers at once, neither encrypted nor made to last.
 Prints one JSON object as its last line; `ratio` is ours divided by the copy, in MB/s.
 
     python -m e2e.bench.backup [--pairs 3] [--mebibytes 1024]
@@ -17,12 +18,15 @@ import statistics
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from e2e.bench.one_node import KEYSPACE, TABLE, OneNode, files_of, fill, one_node
+from e2e.medusa import VERSION, CannotInstall, Medusa
 
 LEAST_RATIO = 0.85
+LEAST_OF_MEDUSA = 3.0
 MOST_UNCHANGED_SECONDS = 0.5
 ENCRYPTION = {"key": base64.b64encode(bytes(range(32))).decode()}
 
@@ -36,6 +40,7 @@ def main() -> int:
     copies: list[float] = []
     unchanged: list[float] = []
     cpu: list[float] = []
+    theirs = Theirs()
     with tempfile.TemporaryDirectory(prefix="rm-bench-") as scratch, one_node(Path(scratch)) as node:
         fill(node, mebibytes=options.mebibytes)
         snapshot(node, "copied")
@@ -53,6 +58,7 @@ def main() -> int:
                 cpu.append((node.cpu_seconds() - before) / (size / 1e9))
                 unchanged.append(back_up(node, f"again-{number}", store, first=False))
                 shutil.rmtree(store)
+            theirs.run(node, Path(scratch) / "medusa", number, size)
             print(f"pair {number + 1}: ours {ours[-1]:.0f} MB/s, copy {copies[-1]:.0f} MB/s", flush=True)
     ratio = statistics.median(ours) / statistics.median(copies)
     figures = {
@@ -66,11 +72,73 @@ def main() -> int:
             f"{size / 1e9:.2f} GB in {len(files)} files, a copy with two threads, both with fsync; "
             f"ours {min(ours):.0f}-{max(ours):.0f}, copy {min(copies):.0f}-{max(copies):.0f}; "
             f"unchanged {statistics.median(unchanged):.2f} s ({min(unchanged):.2f}-{max(unchanged):.2f}); "
-            f"{statistics.median(cpu):.2f} CPU-s of the agent a GB"
+            f"{statistics.median(cpu):.2f} CPU-s of the agent a GB; {theirs.said(statistics.median(ours))}"
         ),
     }
     print(json.dumps(figures))
-    return 0 if ratio >= LEAST_RATIO and statistics.median(unchanged) <= MOST_UNCHANGED_SECONDS else 1
+    good = ratio >= LEAST_RATIO and statistics.median(unchanged) <= MOST_UNCHANGED_SECONDS
+    return 0 if good and theirs.beaten(statistics.median(ours)) else 1
+
+
+@dataclass
+class Theirs:
+    """Medusa's runs: MB/s of first backups, seconds of unchanged ones, CPU-seconds a GB."""
+
+    first: list[float] = field(default_factory=list)
+    unchanged: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    missing: str = ""
+
+    def run(self, node: OneNode, place: Path, number: int, size: int) -> None:
+        """A first backup in its differential mode, and another of what has not changed."""
+        if self.missing:
+            return
+        try:
+            medusa = medusa_of(node, place)
+        except CannotInstall as error:
+            self.missing = str(error)
+            return
+        settle()
+        for turn in ("first", "again"):
+            name = f"medusa-{number}-{turn}"
+            seconds, began = snapshot(node, name), time.monotonic()
+            used = medusa.back_up(name, mode="differential")
+            seconds += time.monotonic() - began
+            node.do("clear-snapshot", {"tag": name})
+            if turn == "first":
+                self.first.append(size / seconds / 1e6)
+                self.cpu.append(used / (size / 1e9))
+            else:
+                self.unchanged.append(seconds)
+        shutil.rmtree(place)
+
+    def beaten(self, ours: float) -> bool:
+        return not self.first or ours / statistics.median(self.first) >= LEAST_OF_MEDUSA
+
+    def said(self, ours: float) -> str:
+        if not self.first:
+            return f"cassandra-medusa {VERSION} could not be installed: {self.missing}"
+        first = statistics.median(self.first)
+        return (
+            f"cassandra-medusa {VERSION} {first:.0f} MB/s ({min(self.first):.0f}-{max(self.first):.0f}), ours "
+            f"{ours / first:.2f} times that; unchanged {statistics.median(self.unchanged):.2f} s, "
+            f"{statistics.median(self.cpu):.2f} CPU-s a GB"
+        )
+
+
+def medusa_of(node: OneNode, place: Path) -> Medusa:
+    """Backs this node up to a folder in `place`. Raises CannotInstall."""
+    place.mkdir(parents=True, exist_ok=True)
+    authority = place / "authority.pem"
+    authority.write_text(node.known.ca_certificate)
+    return Medusa.of(
+        place,
+        place / "store",
+        engine_settings=node.folder / "cassandra" / "conf" / "cassandra.yaml",
+        address=node.known.contact_points[0],
+        login=(node.known.username, node.known.password),
+        authority=authority,
+    )
 
 
 def settle() -> None:

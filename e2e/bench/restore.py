@@ -3,7 +3,9 @@
 Ours fetches the objects from a folder, verifies all of them, and has the running engine take them. The other side does
 what `nodetool import --copy-data` does of a folder with the plain files: copies them to the data (not made to last),
 and has the engine verify checksums and tokens and take them, with nodetool's own arguments; it is spared the start of
-nodetool's JVM. How fast its second half is alone, of files that are there already and are moved, is in the notes.
+nodetool's JVM. In the notes: how fast its second half is alone, of files that are there already and are moved; how fast
+two threads only copy the files and make them last, which is the least that any restore from elsewhere has to do; and
+how fast cassandra-medusa downloads its backup of them, which it does not verify, without what a restore of its does then.
 Rows are counted after every run. Prints one JSON object as its last line; `ratio` is ours divided by the other.
 
     python -m e2e.bench.restore [--pairs 3] [--mebibytes 1024]
@@ -18,8 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from e2e.bench.backup import ENCRYPTION, settle, snapshot, upload
+from e2e.bench.backup import ENCRYPTION, copy, medusa_of, settle, snapshot, upload
 from e2e.bench.one_node import KEYSPACE, TABLE, OneNode, count, files_of, fill, one_node
+from e2e.medusa import VERSION, CannotInstall
 
 LEAST_RATIO = 0.85
 _IMPORT = "importNewSSTables(java.util.Set,boolean,boolean,boolean,boolean,boolean,boolean)"
@@ -34,6 +37,8 @@ def main() -> int:
     ours: list[float] = []
     imports: list[float] = []
     moved: list[float] = []
+    copies: list[float] = []
+    cpu: list[float] = []
     with tempfile.TemporaryDirectory(prefix="rm-bench-") as scratch, one_node(Path(scratch)) as node:
         rows = fill(node, mebibytes=options.mebibytes)
         store, kept = Path(scratch) / "store", Path(scratch) / "kept"
@@ -52,12 +57,18 @@ def main() -> int:
                     imports.append(size / (copied + imported) / 1e6)
                     moved.append(size / imported / 1e6)
                 else:
+                    before = node.cpu_seconds()
                     ours.append(size / restore(node, f"run-{number}", store, stored) / 1e6)
+                    cpu.append((node.cpu_seconds() - before) / (size / 1e9))
                 found = count(node, rows)
                 if found != rows:
                     raise RuntimeError(f"{found} of {rows} rows came back")
+            settle()
+            copies.append(size / copy(sorted(kept.iterdir()), Path(scratch) / "copy") / 1e6)
             print(f"pair {number + 1}: ours {ours[-1]:.0f} MB/s, import {imports[-1]:.0f} MB/s", flush=True)
+        theirs = medusa_downloads(node, Path(scratch) / "medusa", size, options.pairs)
     ratio = statistics.median(ours) / statistics.median(imports)
+    of_copy = statistics.median(ours) / statistics.median(copies)
     figures = {
         "name": "restore",
         "ours": round(statistics.median(ours), 1),
@@ -69,11 +80,30 @@ def main() -> int:
             f"{size / 1e9:.2f} GB in {len(stored)} objects, fetched, every one verified, and imported, against what "
             f"nodetool import --copy-data does; {rows} rows counted after each; "
             f"ours {min(ours):.0f}-{max(ours):.0f}, import {min(imports):.0f}-{max(imports):.0f}, "
-            f"without its copy {statistics.median(moved):.0f}"
+            f"without its copy {statistics.median(moved):.0f}; a bare copy made to last "
+            f"{statistics.median(copies):.0f}, ours {of_copy:.2f} of that; "
+            f"{statistics.median(cpu):.2f} CPU-s of the agent a GB; {theirs}"
         ),
     }
     print(json.dumps(figures))
     return 0 if ratio >= LEAST_RATIO else 1
+
+
+def medusa_downloads(node: OneNode, place: Path, size: int, runs: int) -> str:
+    """In words."""
+    try:
+        medusa = medusa_of(node, place)
+    except CannotInstall as error:
+        return f"cassandra-medusa {VERSION} could not be installed: {error}"
+    medusa.back_up("restored", mode="full")
+    rates = []
+    for number in range(runs):
+        settle()
+        began = time.monotonic()
+        medusa.download("restored", place / f"download-{number}")
+        rates.append(size / (time.monotonic() - began) / 1e6)
+        shutil.rmtree(place / f"download-{number}")
+    return f"cassandra-medusa {VERSION} downloads {statistics.median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})"
 
 
 def back_up(node: OneNode, store: Path) -> list[dict[str, object]]:

@@ -16,12 +16,16 @@ const (
 	alignment   = 4096
 )
 
-// directFile writes a file past the page cache where the file system can do that, else as usual.
+// directFile writes a file past the page cache where the file system can do that, else as usual. While the disk takes one buffer
+// the next is filled.
 type directFile struct {
 	file   *os.File
 	direct bool
 	buffer []byte
 	held   int
+	// other is what the disk is taking, or took last; writing gives how that ended, nil when nothing is under way.
+	other   []byte
+	writing chan error
 }
 
 // createDirect makes a file of a size that is known. Errors are those of the system, ENOSPC before anything is written.
@@ -67,19 +71,38 @@ func (d *directFile) Write(content []byte) (int, error) {
 	return written, nil
 }
 
+// flush begins to write what is held; how that ended is told by the next flush, and by settle.
 func (d *directFile) flush() error {
-	full := d.held / alignment * alignment
-	if err := d.writeFull(d.buffer[:full]); err != nil {
+	if err := d.settle(); err != nil {
 		return err
 	}
-	d.held = copy(d.buffer, d.buffer[full:d.held])
+	full := d.held / alignment * alignment
+	if full == 0 {
+		return nil
+	}
+	if d.other == nil {
+		d.other = aligned(len(d.buffer))
+	}
+	content := d.buffer[:full]
+	rest := copy(d.other, d.buffer[full:d.held])
+	d.buffer, d.other, d.held = d.other, d.buffer, rest
+	ended := make(chan error, 1)
+	d.writing = ended
+	go func() { ended <- d.writeFull(content) }()
 	return nil
 }
 
-func (d *directFile) writeFull(content []byte) error {
-	if len(content) == 0 {
+// settle waits for what is being written.
+func (d *directFile) settle() error {
+	if d.writing == nil {
 		return nil
 	}
+	err := <-d.writing
+	d.writing = nil
+	return err
+}
+
+func (d *directFile) writeFull(content []byte) error {
 	_, err := d.file.Write(content)
 	if d.direct && errors.Is(err, syscall.EINVAL) {
 		// It said yes at the opening and means no.
@@ -104,7 +127,7 @@ func (d *directFile) usual() error {
 
 // finish writes the end, which has any length, and makes the file last.
 func (d *directFile) finish() error {
-	if err := d.flush(); err != nil {
+	if err := errors.Join(d.flush(), d.settle()); err != nil {
 		return err
 	}
 	if d.held > 0 {
@@ -126,6 +149,7 @@ func (d *directFile) finish() error {
 
 // Close leaves the file as it is. It may be called after finish.
 func (d *directFile) Close() error {
+	_ = d.settle()
 	if err := d.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}

@@ -116,7 +116,8 @@ type discarded struct{}
 func (discarded) Write(content []byte) (int, error) { return len(content), nil }
 func (discarded) Close() error                      { return nil }
 
-// readObject reads all of an object, checks that it is byte for byte what was stored, and gives its files. Errors: errMissing,
+// readObject reads all of an object, checks every byte of it, and gives its files. The object as such is not hashed: its bytes follow
+// from the hashes of the files, which its key is made of, and each is authenticated when it is decrypted. Errors: errMissing,
 // errDamaged, those of the store and of create, and with the code wrong-key.
 func (s *Service) readObject(
 	ctx context.Context, in store, with keys, one agent.StoredObject, done *progress, read *atomic.Int64,
@@ -124,24 +125,30 @@ func (s *Service) readObject(
 ) error {
 	line := &steady{ctx: ctx, from: in, name: objectName(one.Key)}
 	defer line.Close()
-	sum := sha256.New()
-	counted := &counter{in: io.TeeReader(line, sum), read: read}
-	whole := &paced{ctx: ctx, in: counted, limit: &s.limit, done: done}
-	_, err := unseal(with, one.Key, whole, begin, create)
-	if err != nil && !errors.Is(err, errWrongKey) {
-		return err
+	counted := &counter{in: line, read: read}
+	_, err := unseal(with, one.Key, &paced{ctx: ctx, in: counted, limit: &s.limit, done: done}, begin, create)
+	if errors.Is(err, errWrongKey) {
+		return s.wrongKey(ctx, in, one, done, read)
 	}
-	// What is left, if anything; only then does the checksum say something.
-	if _, drained := io.Copy(io.Discard, whole); drained != nil {
-		return drained
+	if err == nil && counted.own != one.Bytes {
+		return errDamaged
+	}
+	return err
+}
+
+// wrongKey tells an object of another key from one whose beginning was damaged: only the hash of all its bytes can.
+func (s *Service) wrongKey(ctx context.Context, in store, one agent.StoredObject, done *progress, read *atomic.Int64) error {
+	line := &steady{ctx: ctx, from: in, name: objectName(one.Key)}
+	defer line.Close()
+	sum := sha256.New()
+	counted := &counter{in: line, read: read}
+	if _, err := io.Copy(sum, &paced{ctx: ctx, in: counted, limit: &s.limit, done: done}); err != nil {
+		return err
 	}
 	if counted.own != one.Bytes || digest(sum) != one.SHA256 {
 		return errDamaged
 	}
-	if err != nil {
-		return agent.Errorf("wrong-key", "%s is whole, but was encrypted with another key than the one given.", one.Key)
-	}
-	return nil
+	return agent.Errorf("wrong-key", "%s is whole, but was encrypted with another key than the one given.", one.Key)
 }
 
 // counter counts what was read of one object, and of all.
