@@ -26,6 +26,7 @@ from backend.core import idempotency
 from backend.core.errors import error_response
 from backend.findings.api import router as findings
 from backend.images.api import router as images
+from backend.imports.api import router as imports
 from backend.operations.api import router as operations
 from backend.repairs.api import router as repairs
 from backend.tuning.api import router as tuning
@@ -105,3 +106,4 @@ api.add_router("", tuning)
 api.add_router("", repairs)
 api.add_router("", connections)
 api.add_router("", backups)
+api.add_router("", imports)

@@ -31,6 +31,7 @@ _TAGS = {
     "repairs": "When and how a cluster's replicas are compared, how well tables are protected, and runs",
     "network": "A cluster's network, who reaches it, and its connections with other networks",
     "backups": "Copies of clusters' data: where they are kept, when they are made, and what was restored from them",
+    "imports": "SSTables of other clusters, brought into one of ours",
     "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
     "operations": "Slow things: progress, cancel, retry",

@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "backend.repairs",
     "backend.connections",
     "backend.backups",
+    "backend.imports",
     "backend.config",
 ]
 

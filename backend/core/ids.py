@@ -88,6 +88,10 @@ def new_backup_id() -> str:
     return new_id("bkp")
 
 
+def new_import_id() -> str:
+    return new_id("imp")
+
+
 def new_restore_id() -> str:
     return new_id("rst")
 

@@ -63,6 +63,7 @@ CLASSES = {
     "repair": Class.REPAIR,
     "backup": Class.BACKUP,
     "restore": Class.RESTORE,
+    "import_tables": Class.RESTORE,
 }
 
 # The database itself keeps a second open one of these off a cluster (operation_exclusive_once). So between any two of

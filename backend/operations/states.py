@@ -58,6 +58,7 @@ TITLES = {
     "repair": "Repair",
     "backup": "Back up",
     "restore": "Restore",
+    "import_tables": "Import tables",
 }
 
 

@@ -3,9 +3,9 @@
 Ours fetches the objects from a folder, verifies all of them, and has the running engine take them. The other side does
 what `nodetool import --copy-data` does of a folder with the plain files: copies them to the data (not made to last),
 and has the engine verify checksums and tokens and take them, with nodetool's own arguments; it is spared the start of
-nodetool's JVM. In the notes: how fast its second half is alone, of files that are there already and are moved; how fast
-two threads only copy the files and make them last, which is the least that any restore from elsewhere has to do; and
-how fast cassandra-medusa downloads its backup of them, which it does not verify, without what a restore of its does then.
+nodetool's JVM. In the notes: how fast its second half is alone, of files that are there already and are moved; how
+fast two threads only copy the files and make them last, the least that a restore from elsewhere has to do; and how fast
+cassandra-medusa downloads its backup of them, which it does not verify, without what a restore of its does then.
 Rows are counted after every run. Prints one JSON object as its last line; `ratio` is ours divided by the other.
 
     python -m e2e.bench.restore [--pairs 3] [--mebibytes 1024]

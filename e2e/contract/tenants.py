@@ -55,6 +55,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.connections.states import ConnectionKind, ConnectionState
     from backend.findings.models import Finding
     from backend.findings.states import Severity
+    from backend.imports.models import Import
     from backend.operations.models import Operation, OperationStep
     from backend.operations.states import OperationState, StepState
     from backend.repairs.models import RepairRun
@@ -184,6 +185,15 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     schedule = BackupSchedule.objects.create(
         cluster=cluster, location=location, name=name, cron="0 3 * * *", keep_count=7, created_by=owner.email
     )
+    imported = Import.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        location=location,
+        path=f"{name}/old",
+        layout="files",
+        state="succeeded",
+        created_by=owner.email,
+    )
     backup = Backup.objects.create(
         organisation=organisation,
         cluster=cluster,
@@ -233,6 +243,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "location_id": location.id,
         "schedule_id": schedule.id,
         "backup_id": backup.id,
+        "import_id": imported.id,
         "run_id": run.id,
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",

@@ -31,6 +31,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "replace_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
     "restore_backup": {"mode": "replace"},
     "plan_restore": {"mode": "replace"},
+    "plan_import": {},
+    "create_import": {},
     "plan_repair": {},
     "run_repair": {},
     "set_repair_schedule": {"enabled": False},

@@ -21,7 +21,7 @@ const (
 func BackupJobKinds() []JobKind {
 	return []JobKind{
 		Snapshot, ClearSnapshot, IndexSnapshot, UploadBundles, VerifyObjects, FetchBundles, ImportBundles, DropRestore,
-		DescribeSchema, CreateSchema, TruncateTables,
+		DescribeSchema, CreateSchema, TruncateTables, FetchFiles,
 	}
 }
 
@@ -250,6 +250,8 @@ type ImportBundlesParameters struct {
 	AsTable    string `json:"as_table,omitempty"`
 	// CheckTokens refuses bundles with partitions that this node is no replica of.
 	CheckTokens bool `json:"check_tokens,omitempty"`
+	// Verify has the engine check the files first: for those that other programs left. The hash of a bundle says more.
+	Verify bool `json:"verify,omitempty"`
 	// Cleanup drops such partitions afterwards.
 	Cleanup bool `json:"cleanup,omitempty"`
 	// Place puts the files into the table's folder while the engine is stopped, instead of asking the engine to take them.

@@ -36,6 +36,7 @@ JOBS = frozenset(
         "fetch-bundles",
         "import-bundles",
         "drop-restore",
+        "fetch-files",
     }
 )
 
@@ -142,6 +143,8 @@ class BackupCall:
                 return self._verify(parameters)
             case "fetch-bundles":
                 return self._fetch(parameters)
+            case "fetch-files":
+                return self._fetch_files(parameters)
             case "import-bundles":
                 return self._import(parameters)
             case _:
@@ -273,6 +276,31 @@ class BackupCall:
                 here.append(sstable)
         return {"bundles": len(bundles), "bytes": fetched, "fetched_bytes": read}
 
+    def _fetch_files(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Of other programs: as here, Data.db is the rows as JSON."""
+        wanted = parameters["sstables"]
+        if not 0 < len(wanted) <= _MOST_BUNDLES:
+            raise AgentRefused("invalid-parameters", "sstables must be 1 to 500")
+        folder = _folder(parameters["store"])
+        total = sum(file["bytes"] for one in wanted for file in one["files"])
+        if total > self.free_bytes:
+            raise AgentRefused("no-space", "the files do not fit on the disk")
+        here = self.node.restores.setdefault(parameters["restore"], [])
+        read = 0
+        for one in wanted:
+            contents = {}
+            for file in one["files"]:
+                path = folder / one["folder"] / f"{one['sstable']}-{file['name']}"
+                content = path.read_bytes() if path.exists() else None
+                if content is None or len(content) != file["bytes"] or _other_md5(content, file):
+                    raise AgentRefused("file-damaged", f"{path.relative_to(folder)} is not what it should be")
+                contents[file["name"]] = content
+            sstable = SSTable(one["keyspace"], one["table"], one["key"], json.loads(contents["Data.db"]))
+            if sstable not in here:
+                read += sum(map(len, contents.values()))
+                here.append(sstable)
+        return {"bundles": len(wanted), "bytes": total, "fetched_bytes": read}
+
     def _import(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         place = parameters.get("place", False)
         if place and self.engine_runs:
@@ -350,6 +378,14 @@ def _wrong_with(path: Path, wanted: Mapping[str, Any], keys: BundleKeys, *, size
     except DamagedObjectError:
         return "content"
     return ""
+
+
+def _other_md5(content: bytes, file: Mapping[str, Any]) -> bool:
+    if not file.get("md5"):
+        return False
+    part = file.get("part_bytes", 0)
+    sums = [hashlib.md5(content[at : at + part]).digest() for at in range(0, len(content), part)] if part else [content]
+    return hashlib.md5(b"".join(sums)).hexdigest() != str(file["md5"])
 
 
 def utc_now() -> datetime:

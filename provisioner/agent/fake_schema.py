@@ -78,6 +78,8 @@ def _create(tables: Tables, keyspaces: dict[str, dict[str, int]], parameters: Ma
             if statement["type"] == "keyspace":
                 is_new = name not in keyspaces
                 keyspaces.setdefault(name, dict(keyspace.get("replication") or {}))
+            elif statement["type"] != "table":
+                is_new = True
             else:
                 table = keyspace.get("renamed_tables", {}).get(statement["name"], statement["name"])
                 is_new = _create_table(tables.setdefault(name, {}), table, statement["statement"], keyspace)
@@ -89,7 +91,8 @@ def _create_table(tables: dict[str, dict[str, Any]], name: str, statement: str, 
     written, _, rest = statement.partition("(")[2].partition(")")
     columns = []
     for position, column in enumerate(written.split(", ")):
-        column_name, column_type, kind = column.split()
+        column_name, column_type, *kinds = column.split()
+        kind = "partition_key" if kinds == ["PRIMARY", "KEY"] else kinds[0] if kinds else "regular"
         place = position if kind == "partition_key" else -1
         columns.append({"name": column_name, "kind": kind, "position": place, "type": column_type, "order": "none"})
     if name in tables:

@@ -226,6 +226,28 @@ class FirstBootStep(BaseModel):
     state: Literal["succeeded", "failed", "pending"]
 
 
+class ForeignFile(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    md5: str | None = None
+    name: str
+    part_bytes: int | None = None
+
+
+class ForeignSSTable(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    files: list[ForeignFile]
+    folder: str
+    key: str
+    keyspace: str
+    sstable: str
+    table: str
+
+
 class GrantParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -258,6 +280,7 @@ class ImportBundlesParameters(BaseModel):
     place: bool | None = None
     restore: str
     table: str
+    verify: bool | None = None
 
 
 class Imported(BaseModel):
@@ -338,7 +361,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
     message: str
     name: str
     progress: float
@@ -358,7 +381,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
     parameters: dict[str, Any] | None = None
 
 
@@ -967,6 +990,17 @@ class FetchBundlesParameters(BaseModel):
     encryption: Encryption
     parallel: int | None = None
     restore: str
+    store: Store
+
+
+class FetchFilesParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_per_second: int | None = None
+    parallel: int | None = None
+    restore: str
+    sstables: list[ForeignSSTable]
     store: Store
 
 

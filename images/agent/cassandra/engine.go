@@ -221,6 +221,7 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.DescribeSchema: worker(e.describeSchema),
 		agent.CreateSchema:   worker(e.createSchema),
 		agent.TruncateTables: worker(e.truncateTables),
+		agent.FetchFiles:     worker(e.backups.FetchFiles),
 	}
 }
 

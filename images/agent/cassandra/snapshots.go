@@ -216,8 +216,8 @@ func (e *Engine) clearSnapshot(ctx context.Context, parameters agent.ClearSnapsh
 // importedAtOnce bounds one call of the engine, so that progress is seen and a failure is about few.
 const importedAtOnce = 32
 
-// importBundles makes the engine take the files of a table that were fetched: they are moved, not copied. Every byte was checked when it
-// was fetched, so the engine does not read them once more. Error codes: invalid-parameters, restore-not-found, table-not-found,
+// importBundles makes the engine take the files of a table that were fetched: they are moved, not copied. Every byte of a bundle was
+// checked when it was fetched, so the engine does not read it once more unless it is told to. Error codes: invalid-parameters, restore-not-found, table-not-found,
 // engine-running, engine-not-running, import-failed, cleanup-failed.
 func (e *Engine) importBundles(ctx context.Context, parameters agent.ImportBundlesParameters, report agent.Report) (agent.Imported, error) {
 	toKeyspace, toTable := orElse(parameters.AsKeyspace, parameters.Keyspace), orElse(parameters.AsTable, parameters.Table)
@@ -277,9 +277,9 @@ func (e *Engine) importBatch(ctx context.Context, parameters agent.ImportBundles
 	}
 	var failed []string
 	// Level and time of repair go: they say something of the cluster that the files come from.
-	const resetLevel, clearRepaired, verify, invalidateCaches, extended = true, true, false, true, false
+	const resetLevel, clearRepaired, invalidateCaches, extended = true, true, true, false
 	err := e.exec(ctx, &failed, tableBean(keyspace, table), importOperation, []string{source},
-		resetLevel, clearRepaired, verify, parameters.CheckTokens, invalidateCaches, extended)
+		resetLevel, clearRepaired, parameters.Verify, parameters.CheckTokens, invalidateCaches, extended)
 	if err != nil {
 		return withCode("import-failed", err)
 	}

@@ -303,7 +303,7 @@ func TestTheVersionInstalledIsTheOneAskedFor(t *testing.T) {
 func TestEveryKindOfJobIsDoneOrSaysThatItIsNot(t *testing.T) {
 	n := newNode(t, "first")
 	missing := []agent.JobKind{agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke,
-		agent.Snapshot, agent.ClearSnapshot, agent.IndexSnapshot, agent.UploadBundles, agent.VerifyObjects, agent.FetchBundles, agent.ImportBundles,
+		agent.Snapshot, agent.ClearSnapshot, agent.IndexSnapshot, agent.UploadBundles, agent.VerifyObjects, agent.FetchBundles, agent.FetchFiles, agent.ImportBundles,
 		agent.DropRestore, agent.DescribeSchema, agent.CreateSchema, agent.TruncateTables}
 	for _, kind := range agent.JobKinds() {
 		if kind == agent.MeasureIO {

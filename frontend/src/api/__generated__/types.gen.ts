@@ -3156,6 +3156,241 @@ export type ImagePage = {
 export type ImageState = 'default' | 'available' | 'deprecated';
 
 /**
+ * Import
+ */
+export type Import = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Location Id
+     */
+    location_id: string;
+    /**
+     * Path
+     */
+    path: string;
+    layout: ImportLayout;
+    /**
+     * Backup Name
+     */
+    backup_name: string | null;
+    /**
+     * Dry Run
+     *
+     * Only looked at
+     */
+    dry_run: boolean;
+    state: ImportState;
+    /**
+     * Tables
+     *
+     * What was found; empty as long as nobody has looked
+     */
+    tables: Array<ImportTable>;
+    /**
+     * Nodes
+     */
+    nodes: Array<ImportNode>;
+    /**
+     * Problems
+     *
+     * All that is against it; empty: nothing that is known
+     */
+    problems: Array<string>;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Same Shape
+     */
+    same_shape: boolean;
+    /**
+     * Bytes
+     *
+     * To fetch, of all nodes
+     */
+    bytes: number;
+    /**
+     * Fetched Bytes
+     */
+    fetched_bytes: number;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+};
+
+/**
+ * ImportLayout
+ *
+ * FILES: folders KEYSPACE/TABLE or KEYSPACE/TABLE-ID, as data folders and copies of snapshots have them.
+ *
+ * MEDUSA: what cassandra-medusa writes, in its full and its differential mode.
+ */
+export type ImportLayout = 'files' | 'medusa';
+
+/**
+ * ImportList
+ */
+export type ImportList = {
+    /**
+     * Items
+     *
+     * The last hundred, newest first
+     */
+    items: Array<Import>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * ImportNode
+ */
+export type ImportNode = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     *
+     * The node whose files it gets; null: those of all
+     */
+    source: string | null;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Fetched Bytes
+     */
+    fetched_bytes: number;
+};
+
+/**
+ * ImportOrder
+ *
+ * SSTables of another cluster, as they lie in a location.
+ */
+export type ImportOrder = {
+    /**
+     * Location Id
+     *
+     * null: the installation's
+     */
+    location_id?: string | null;
+    /**
+     * Path
+     *
+     * Below the organisation's place in the location; empty: all of it
+     */
+    path?: string;
+    layout?: ImportLayout;
+    /**
+     * Backup Name
+     *
+     * Of layout medusa
+     */
+    backup_name?: string | null;
+    /**
+     * Selection
+     *
+     * Empty: all tables but those of the engine
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * Schema Cql
+     *
+     * CREATE statements of the tables; empty: those of every schema.cql that lies beside the files
+     */
+    schema_cql?: string;
+    /**
+     * Replication
+     *
+     * By data centre, of keyspaces that are made; empty: as they had it, where that fits
+     */
+    replication?: {
+        [key: string]: number;
+    };
+    /**
+     * Checksums
+     *
+     * Of layout medusa: compare its MD5s. false where the bucket encrypts by itself (SSE-KMS, SSE-C) and they are none
+     */
+    checksums?: boolean;
+};
+
+/**
+ * ImportStarted
+ *
+ * An import and the operation that looks, or that brings it.
+ */
+export type ImportStarted = {
+    imported: Import;
+    operation: Operation;
+};
+
+/**
+ * ImportState
+ *
+ * CHECKED: it was only looked at, and nothing was changed.
+ */
+export type ImportState = 'running' | 'checked' | 'succeeded' | 'cancelled';
+
+/**
+ * ImportTable
+ */
+export type ImportTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Sstables
+     */
+    sstables: number;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Exists
+     *
+     * Its rows go beside those that are there: the newer write of each cell wins
+     */
+    exists: boolean;
+};
+
+/**
  * Invitation
  */
 export type Invitation = {
@@ -9416,6 +9651,196 @@ export type ListClusterFindingsResponses = {
 
 export type ListClusterFindingsResponse = ListClusterFindingsResponses[keyof ListClusterFindingsResponses];
 
+export type ListImportsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/imports';
+};
+
+export type ListImportsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListImportsError = ListImportsErrors[keyof ListImportsErrors];
+
+export type ListImportsResponses = {
+    /**
+     * OK
+     */
+    200: ImportList;
+};
+
+export type ListImportsResponse = ListImportsResponses[keyof ListImportsResponses];
+
+export type CreateImportData = {
+    body: ImportOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/imports';
+};
+
+export type CreateImportErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateImportError = CreateImportErrors[keyof CreateImportErrors];
+
+export type CreateImportResponses = {
+    /**
+     * Accepted
+     */
+    202: ImportStarted;
+};
+
+export type CreateImportResponse = CreateImportResponses[keyof CreateImportResponses];
+
+export type PlanImportData = {
+    body: ImportOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/imports/plan';
+};
+
+export type PlanImportErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanImportError = PlanImportErrors[keyof PlanImportErrors];
+
+export type PlanImportResponses = {
+    /**
+     * Accepted
+     */
+    202: ImportStarted;
+};
+
+export type PlanImportResponse = PlanImportResponses[keyof PlanImportResponses];
+
 export type GetMaintenanceWindowsData = {
     body?: never;
     path: {
@@ -12007,6 +12432,60 @@ export type RestoreImageResponses = {
 };
 
 export type RestoreImageResponse = RestoreImageResponses[keyof RestoreImageResponses];
+
+export type GetImportData = {
+    body?: never;
+    path: {
+        /**
+         * Import Id
+         */
+        import_id: string;
+    };
+    query?: never;
+    url: '/api/v1/imports/{import_id}';
+};
+
+export type GetImportErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetImportError = GetImportErrors[keyof GetImportErrors];
+
+export type GetImportResponses = {
+    /**
+     * OK
+     */
+    200: Import;
+};
+
+export type GetImportResponse = GetImportResponses[keyof GetImportResponses];
 
 export type ListInvitationsData = {
     body?: never;

@@ -31,7 +31,7 @@ func apiSchema() map[string]any {
 		agent.SnapshotParameters{}, agent.SnapshotTaken{}, agent.ClearSnapshotParameters{}, agent.IndexSnapshotParameters{}, agent.Indexed{},
 		agent.BundlePage{}, agent.UploadBundlesParameters{}, agent.Uploaded{}, agent.VerifyObjectsParameters{}, agent.Verified{},
 		agent.FetchBundlesParameters{}, agent.Fetched{}, agent.ImportBundlesParameters{}, agent.Imported{}, agent.DropRestoreParameters{},
-		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{}, agent.TruncateTablesParameters{},
+		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{}, agent.TruncateTablesParameters{}, agent.FetchFilesParameters{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
