@@ -1,8 +1,9 @@
-"""`make test`: every runner, one after another, whatever the others found; one line at the end adds them up."""
+"""`make test`: every runner, whatever the others found; one line at the end adds them up."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import shutil
@@ -10,9 +11,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from infra.local import summary, system
 from infra.local.layout import Layout, layout
@@ -29,6 +33,8 @@ class Part:
     report: Path
     variables: tuple[tuple[str, str], ...] = ()
     to_report: bool = False
+    # Runs while the next part does: it waits for engines most of the time. What it says comes when it has ended.
+    beside: bool = False
     # Run only when named: it takes long, or needs what `make setup` does not install.
     on_demand: bool = False
 
@@ -54,6 +60,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
             root / "images" / "agent",
             reports / "agent.jsonl",
             to_report=True,
+            beside=True,
         ),
         Part(
             "python",
@@ -122,19 +129,45 @@ def main() -> int:
 
 def _run_all(chosen: list[Part], environment: dict[str, str], result: Path) -> int:
     total, lines, all_good = Count(), [], True
-    for part in chosen:
-        print(f"── {part.name}: {' '.join(Path(word).name for word in part.command[:4])} …", flush=True)
-        began = time.monotonic()
-        code = _run(part, environment)
-        count, complaint = _count(part, code)
-        good = code == 0 and not complaint and count.failed == 0
-        all_good = all_good and good
+    for ended in _ended(chosen, environment):
+        print(ended.said, end="", flush=True)
+        count, complaint = _count(ended.part, ended.code)
+        all_good = all_good and ended.code == 0 and not complaint and count.failed == 0
         total += count
-        lines.append(f"{part.name:<8} {count}  ({time.monotonic() - began:.0f} s){complaint}")
+        lines.append(f"{ended.part.name:<8} {count}  ({ended.seconds:.0f} s){complaint}")
     print("──", *lines, sep="\n", flush=True)
     print(total, flush=True)
     result.write_text(f"{total}\n")
     return 0 if all_good else 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A part that has run: with its exit code, how long it took, and what it said that was not shown yet."""
+
+    part: Part
+    code: int
+    seconds: float
+    said: str
+
+
+def _ended(chosen: list[Part], environment: dict[str, str]) -> Iterator[Ended]:
+    """Run the parts, in their order but for those that run beside the next one."""
+    with ThreadPoolExecutor(max_workers=len(chosen) or 1) as threads:
+        running: list[Future[Ended]] = []
+        try:
+            for part in chosen:
+                print(f"── {part.name}: {' '.join(Path(word).name for word in part.command[:4])} …", flush=True)
+                running.append(threads.submit(_run, part, environment))
+                if part.beside and part is not chosen[-1]:
+                    continue
+                for one in running:
+                    yield one.result()
+                running.clear()
+        except BaseException:
+            # On Ctrl-C: threads would be waited for, and they for their programs.
+            _end_all()
+            raise
 
 
 def _count(part: Part, code: int) -> tuple[Count, str]:
@@ -148,8 +181,13 @@ def _count(part: Part, code: int) -> tuple[Count, str]:
     return count, ""
 
 
-def _run(part: Part, environment: dict[str, str]) -> int:
+_children: list[subprocess.Popen[str]] = []
+
+
+def _run(part: Part, environment: dict[str, str]) -> Ended:
+    began = time.monotonic()
     variables = {**environment, **dict(part.variables)}
+    said = io.StringIO()
     # A session of its own, so that on Ctrl-C all that the runner started can be ended, not only the runner.
     child = subprocess.Popen(
         part.command,
@@ -160,20 +198,27 @@ def _run(part: Part, environment: dict[str, str]) -> int:
         text=True,
         start_new_session=True,
     )
-    try:
-        if child.stdout is not None:
-            _copy_go(child.stdout.readline, part.report)
-        return child.wait()
-    except KeyboardInterrupt:
-        os.killpg(child.pid, signal.SIGINT)
+    _children.append(child)
+    if child.stdout is not None:
+        _copy_go(child.stdout.readline, part.report, said if part.beside else sys.stdout)
+    code = child.wait()
+    _children.remove(child)
+    return Ended(part, code, time.monotonic() - began, said.getvalue())
+
+
+def _end_all() -> None:
+    """SIGINT for every runner and all that it started; SIGKILL after twenty seconds."""
+    for child in list(_children):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGINT)
+    for child in list(_children):
         try:
             child.wait(20)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-        raise
 
 
-def _copy_go(read_line: Callable[[], str], report: Path) -> None:
+def _copy_go(read_line: Callable[[], str], report: Path, out: TextIO) -> None:
     """Keep Go's events, and show the output of what failed and one line per package."""
     with report.open("w") as file:
         said: dict[tuple[str, str], list[str]] = {}
@@ -182,16 +227,16 @@ def _copy_go(read_line: Callable[[], str], report: Path) -> None:
             try:
                 event = json.loads(line)
             except ValueError:
-                print(line, end="", flush=True)
+                print(line, end="", flush=True, file=out)
                 continue
             key = (str(event.get("Package")), str(event.get("Test", "")))
             match event.get("Action"):
                 case "output":
                     said.setdefault(key, []).append(str(event.get("Output", "")))
                 case "build-output":
-                    print(event.get("Output", ""), end="", flush=True)
+                    print(event.get("Output", ""), end="", flush=True, file=out)
                 case "fail":
-                    print("".join(said.pop(key, [])), end="", flush=True)
+                    print("".join(said.pop(key, [])), end="", flush=True, file=out)
                 case "pass" | "skip":
                     said.pop(key, None)
 

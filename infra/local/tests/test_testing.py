@@ -35,6 +35,25 @@ def test_a_runner_that_did_not_get_to_its_end_is_a_failure(tmp_path: Path, repor
     assert "1 failed" in (tmp_path / "summary").read_text()
 
 
+def test_a_part_runs_beside_the_next_and_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each waits until the other has begun."""
+    listing = []
+    for name, other in (("one", "two"), ("two", "one")):
+        program = (
+            "import pathlib, sys, time\n"
+            f"pathlib.Path({str(tmp_path / name)!r}).touch()\n"
+            "until = time.monotonic() + 20\n"
+            f"while not pathlib.Path({str(tmp_path / other)!r}).exists():\n"
+            "    if time.monotonic() > until: sys.exit(3)\n"
+            "    time.sleep(0.01)\n"
+            f"open({str(tmp_path / (name + '.xml'))!r}, 'w').write({GOOD!r})"
+        )
+        report = tmp_path / f"{name}.xml"
+        listing.append(Part(name, (sys.executable, "-c", program), tmp_path, report, beside=name == "one"))
+    assert testing._run_all(listing, {}, tmp_path / "summary") == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "4 passed, 0 failed, 0 skipped"
+
+
 def test_gos_events_are_kept_and_only_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = iter(
         [
@@ -45,6 +64,6 @@ def test_gos_events_are_kept_and_only_failures_are_shown(tmp_path: Path, capsys:
             "",
         ]
     )
-    testing._copy_go(lambda: next(lines), tmp_path / "report.jsonl")
+    testing._copy_go(lambda: next(lines), tmp_path / "report.jsonl", sys.stdout)
     assert capsys.readouterr().out == "loud\n"
     assert len((tmp_path / "report.jsonl").read_text().splitlines()) == 4

@@ -134,7 +134,10 @@ class ClusterWorld:
         self.before = self._things()
 
     def finish(self, operation: Operation) -> None:
-        while runner.run(operation.id, find_code=registry.find).again_in is not None:
+        while (
+            runner.run(operation.id, find_code=registry.find, limits=runner.Limits(nap=0.0, threads=1)).again_in
+            is not None
+        ):
             pass
         operation.refresh_from_db()
         assert operation.state == "succeeded", operation.reason
