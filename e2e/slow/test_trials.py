@@ -17,7 +17,8 @@ TRIALS = {
         *("--postgres", "1", "--agents", "3", "--engines", "2"),
     ),
     "a repair while what does it is shot": ("repair_under_fire",),
-    "a rolling restart under load": ("driver_under_change", "rolling-restart"),
+    "all changes, while an application works": ("driver_under_change",),
+    "nodes without a control plane": ("static_stability",),
 }
 
 
