@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Any
 
@@ -307,7 +307,14 @@ def get_maintenance_windows(who: Identity, cluster_id: str) -> dict[str, Any]:
     if not clusters(who).filter(id=cluster_id).exists():
         raise cluster_not_found()
     read = maintenance_windows(cluster_id)
-    return _openings(read, datetime.now(UTC)) | {"windows": [_window(window) for window in read]}
+    now = datetime.now(UTC)
+    return _openings(read, now) | {"windows": [_window(window) for window in read], "openings": openings(read, now)}
+
+
+def openings(read: Sequence[Window], now: datetime) -> list[dict[str, datetime]]:
+    """Of the next two weeks, as the API tells them."""
+    found = windows.openings(read, now, timedelta(days=14))
+    return [{"starts_at": begin, "ends_at": end} for begin, end in found]
 
 
 def _window(window: Window) -> dict[str, Any]:

@@ -377,6 +377,11 @@ class MaintenanceWindow(RequestBody):
     )
 
 
+class Opening(Schema):
+    starts_at: datetime
+    ends_at: datetime
+
+
 class MaintenanceWindowsWish(RequestBody):
     windows: list[MaintenanceWindow] = Field(
         max_length=WINDOWS_LIMIT, description="In the place of those before; none: automatic work is done at any time"
@@ -385,3 +390,4 @@ class MaintenanceWindowsWish(RequestBody):
 
 class MaintenanceWindows(Maintenance):
     windows: list[MaintenanceWindow]
+    openings: list[Opening] = Field(description="Of the next two weeks, sorted; empty without windows")

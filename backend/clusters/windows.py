@@ -35,6 +35,32 @@ def next_opening(windows: Sequence[Window], now: datetime) -> datetime | None:
     return min((begin for window in windows if (begin := _next_begin(window, now)) is not None), default=None)
 
 
+def openings(windows: Sequence[Window], now: datetime, length: timedelta) -> list[tuple[datetime, datetime]]:
+    """When they are open between `now` and `length` after it, as (begin, end) in UTC: sorted, without overlaps.
+
+    Empty when there are no windows at all, so that it is always open.
+    """
+    start = now.astimezone(UTC)
+    until = start + length
+    found: list[tuple[datetime, datetime]] = []
+    for begin, end in sorted(_between(windows, start, until)):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return [(max(begin, start), min(end, until)) for begin, end in found]
+
+
+def _between(windows: Sequence[Window], start: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    for window in windows:
+        length = timedelta(minutes=window.minutes)
+        # A day more on both sides: clocks are put forward and back.
+        first, last = _local_date(window, start - length) - _DAY, _local_date(window, until) + _DAY
+        for begin in _begins(window, first, last):
+            if begin < until and begin + length > start:
+                yield begin, begin + length
+
+
 def open_until(windows: Sequence[Window], now: datetime) -> datetime | None:
     """When the windows that are open at `now`, and those that follow without a gap, have closed, in UTC.
 

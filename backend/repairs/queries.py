@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.clusters.models import Cluster, Node
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import cluster_not_found, clusters, openings
 from backend.clusters.states import SERVING, ClusterState, Weekday
 from backend.clusters.windows import Window, is_open, next_opening
 from backend.core.errors import Invalid, NotFound
@@ -119,6 +119,7 @@ def schedule_shape(row: RepairSchedule, now: datetime) -> dict[str, Any]:
         "windows": row.windows,
         "open_now": is_open(windows, now),
         "next_opening": next_opening(windows, now),
+        "openings": openings(windows, now),
         "next_run_at": row.due_at if row.enabled else None,
     }
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from backend.clusters.schemas import MaintenanceWindow
+from backend.clusters.schemas import MaintenanceWindow, Opening
 from backend.core.schemas import AllowedAction, RequestBody
 from backend.operations.schemas import Operation
 from backend.repairs.planning.modes import RepairMode, RepairWish
@@ -61,6 +61,7 @@ class RepairSchedule(Schema):
     windows: list[MaintenanceWindow]
     open_now: bool = Field(description="Always true without windows")
     next_opening: datetime | None
+    openings: list[Opening] = Field(description="Of the next two weeks, sorted; empty without windows")
     next_run_at: datetime | None = Field(description="null: runs are only ordered by hand")
 
 

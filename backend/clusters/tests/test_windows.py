@@ -1,10 +1,11 @@
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.clusters.windows import Window, is_open, next_opening, open_until
+from backend.clusters.windows import Window, is_open, next_opening, open_until, openings
 
 VIENNA = "Europe/Vienna"
 SUNDAY = frozenset({6})
@@ -99,6 +100,19 @@ def test_excluded_dates_are_those_on_which_it_would_begin():
     assert next_opening(nightly, vienna("2026-12-24T12:00")) == vienna("2026-12-25T23:00")
 
 
+def test_it_lists_when_it_is_open_without_overlaps():
+    nightly = [window("02:00", 90), window("03:00", 60), window("23:30", 60, SUNDAY)]
+    now = vienna("2026-03-28T03:15")
+    # The clock is put forward at two on the 29th: that night begins at three, when the second window does.
+    assert openings(nightly, now, timedelta(days=2)) == [
+        (now, vienna("2026-03-28T04:00")),
+        (vienna("2026-03-29T03:00"), vienna("2026-03-29T04:30")),
+        (vienna("2026-03-29T23:30"), vienna("2026-03-30T00:30")),
+        (vienna("2026-03-30T02:00"), vienna("2026-03-30T04:00")),
+    ]
+    assert openings([], now, timedelta(days=2)) == []
+
+
 def test_a_long_row_of_excluded_dates_is_looked_past():
     free = frozenset(date(2026, 1, 4) + timedelta(weeks=week) for week in range(60))
     weekly = [window("02:00", 60, SUNDAY, excluded_dates=free)]
@@ -165,3 +179,14 @@ def test_it_is_open_until_it_closes_and_not_any_longer(moment, minutes, hour):
     while at < closes:
         assert is_open(windows, at)
         at += timedelta(minutes=7)
+
+
+@given(st.lists(windows, min_size=1, max_size=4), moments)
+@settings(max_examples=200, deadline=None)
+def test_what_it_lists_is_when_it_is_open(found: list[Window], now: datetime):
+    listed = openings(found, now, timedelta(days=9))
+    for (_, end), (begin, _) in pairwise(listed):
+        assert end < begin
+    for hours in range(9 * 24):
+        moment = now + timedelta(hours=hours)
+        assert is_open(found, moment) == any(begin <= moment < end for begin, end in listed)

@@ -41,6 +41,7 @@ export type {
   NetworkConnection,
   Node,
   NodeState,
+  Opening,
   Operation,
   OperationDetail,
   OperationState,

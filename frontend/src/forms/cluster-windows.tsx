@@ -15,7 +15,9 @@ import {
 import { ActionButton } from "../components/action-button";
 import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
+import { OpeningsCalendar } from "../components/openings-calendar";
 import { QueryView } from "../components/query-view";
+import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { WindowsEditor } from "./windows-editor";
 
@@ -30,6 +32,7 @@ export function ClusterWindowsForm({ cluster }: { cluster: Cluster }) {
 }
 
 function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindows }) {
+  const now = useNow(60_000);
   const [windows, setWindows] = useState(saved.windows);
   const save = useMutation({
     ...setMaintenanceWindowsMutation(),
@@ -76,6 +79,7 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
             )}
           </Box>
         )}
+        <OpeningsCalendar openings={saved.openings} now={now} />
         <WindowsEditor windows={windows} error={error} onChange={setWindows} />
       </SpaceBetween>
     </Container>

@@ -13,6 +13,8 @@ import { type Cluster, type RepairSchedule, refresh, setRepairScheduleMutation, 
 import { ActionButton } from "../components/action-button";
 import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
+import { OpeningsCalendar } from "../components/openings-calendar";
+import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { WindowsEditor } from "./windows-editor";
 
@@ -23,6 +25,7 @@ export function RepairScheduleForm({ cluster, saved }: { cluster: Cluster; saved
   const [intensity, setIntensity] = useState(saved.intensity);
   const [parallelism, setParallelism] = useState(String(saved.parallelism));
   const [target, setTarget] = useState(String(saved.read_p99_target_ms ?? ""));
+  const now = useNow(60_000);
   const [windows, setWindows] = useState(saved.windows);
   const save = useMutation({
     ...setRepairScheduleMutation(),
@@ -125,6 +128,7 @@ export function RepairScheduleForm({ cluster, saved }: { cluster: Cluster; saved
             </>
           )}
         </Box>
+        <OpeningsCalendar openings={saved.openings} now={now} />
         <WindowsEditor windows={windows} error={error} onChange={setWindows} />
       </SpaceBetween>
     </Container>

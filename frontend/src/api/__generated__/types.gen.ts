@@ -3681,6 +3681,12 @@ export type MaintenanceWindows = {
      * Windows
      */
     windows: Array<MaintenanceWindow>;
+    /**
+     * Openings
+     *
+     * Of the next two weeks, sorted; empty without windows
+     */
+    openings: Array<Opening>;
 };
 
 /**
@@ -4100,6 +4106,20 @@ export type NodeTuning = {
  * How sure the number of NUMA nodes of a machine type is.
  */
 export type NumaSource = 'observed' | 'expected';
+
+/**
+ * Opening
+ */
+export type Opening = {
+    /**
+     * Starts At
+     */
+    starts_at: string;
+    /**
+     * Ends At
+     */
+    ends_at: string;
+};
 
 /**
  * Operation
@@ -5380,6 +5400,12 @@ export type RepairSchedule = {
      * Next Opening
      */
     next_opening: string | null;
+    /**
+     * Openings
+     *
+     * Of the next two weeks, sorted; empty without windows
+     */
+    openings: Array<Opening>;
     /**
      * Next Run At
      *
