@@ -20,13 +20,16 @@ EVERY_DAY = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 ALWAYS = NIGHTLY | {"weekdays": EVERY_DAY, "minutes": 1440, "excluded_dates": []}
 
 
+WITHOUT = {"open_now": True, "next_opening": None, "windows": [], "openings": []}
+
+
 def put(api: ApiClient, cluster: Cluster, *windows: dict[str, Any]) -> Any:
     return api.put(f"/clusters/{cluster.id}/maintenance-windows", {"windows": list(windows)})
 
 
 def test_a_cluster_without_windows_is_always_open(api: ApiClient, active: Cluster):
     answer = api.get(f"/clusters/{active.id}/maintenance-windows")
-    assert answer.json() == {"open_now": True, "next_opening": None, "windows": []}
+    assert answer.json() == WITHOUT
     assert api.get(f"/clusters/{active.id}").json()["maintenance"] == {"open_now": True, "next_opening": None}
 
 
@@ -37,7 +40,9 @@ def test_windows_are_put_in_the_place_of_those_before(api: ApiClient, active: Cl
     assert answer.json()["windows"] == [NIGHTLY]
     assert MaintenanceWindow.objects.count() == 1
     assert answer.json()["next_opening"] is not None
-    assert put(api, active).json() == {"open_now": True, "next_opening": None, "windows": []}
+    (opening, *_) = answer.json()["openings"]
+    assert opening["starts_at"] < opening["ends_at"]
+    assert put(api, active).json() == WITHOUT
 
 
 def test_the_cluster_shows_whether_one_is_open(api: ApiClient, active: Cluster):
