@@ -35,6 +35,42 @@ class AppliedSettings(BaseModel):
     refused: dict[str, Any]
 
 
+class ArchiveEntry(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    begins_at: AwareDatetime
+    bytes: int | None = None
+    ends_at: AwareDatetime
+    key: str | None = None
+    kind: Literal["piece", "gap"]
+    reason: str | None = None
+    segment: int | None = None
+    sequence: int
+    sha256: str | None = None
+    stored_bytes: int | None = None
+
+
+class ArchiveReport(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    began_at: AwareDatetime | None
+    covered_until: AwareDatetime | None
+    entries: list[ArchiveEntry]
+    more: bool
+    problem: str
+    stream: str
+    waiting_bytes: int
+
+
+class ArchiveSet(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    stream: str
+
+
 class BadObject(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -361,7 +397,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
     message: str
     name: str
     progress: float
@@ -381,7 +417,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
     parameters: dict[str, Any] | None = None
 
 
@@ -570,6 +606,18 @@ class Repaired(BaseModel):
     files_sent: int
     outcome: Literal["completed", "nothing-to-do"]
     seconds: float
+
+
+class Replayed(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    kept: int
+    later: int
+    mutations: int
+    pieces: int
+    sstables: int
 
 
 class ReplicaRange(BaseModel):
@@ -1101,6 +1149,14 @@ class RepairParameters(BaseModel):
     tables: list[str]
 
 
+class ReplayedKeyspace(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    statements: list[SchemaStatement]
+
+
 class Schema(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1114,6 +1170,17 @@ class SchemaDescription(BaseModel):
         extra="ignore",
     )
     keyspaces: list[KeyspaceSchema]
+
+
+class SetArchiveParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes_per_second: int | None = None
+    encryption: Encryption | None = None
+    interval_seconds: int | None = None
+    on: bool
+    store: Store | None = None
 
 
 class SnapshotParameters(BaseModel):
@@ -1166,3 +1233,14 @@ class CreateSchemaParameters(BaseModel):
         extra="ignore",
     )
     keyspaces: list[KeyspaceToCreate]
+
+
+class ReplayArchiveParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[ReplayedKeyspace]
+    restore: str
+    since: AwareDatetime
+    tables: list[TableName]
+    until: AwareDatetime

@@ -38,6 +38,7 @@ type Engine struct {
 	supervisor *supervise.Supervisor
 	management *jolokia.Client
 	backups    *backup.Service
+	archive    *backup.Archive
 	seeds      seedsDue
 	// cpus are those that the engine may run on; none means all.
 	cpus []int
@@ -79,6 +80,9 @@ func New(folder, cache, nodeID string, identity enginetls.Identity, log *slog.Lo
 	if e.backups, err = backup.New(e.place.backups(), nodeID, node); err != nil {
 		return nil, err
 	}
+	if e.archive, err = backup.NewArchive(e.backups, e.place.commitLog(), e.place.archive(), log); err != nil {
+		return nil, err
+	}
 	supervisor, err := supervise.New(program{e}, filepath.Join(e.place.root, "engine.json"), supervise.DefaultTiming(), log)
 	if err != nil {
 		return nil, err
@@ -91,6 +95,9 @@ func New(folder, cache, nodeID string, identity enginetls.Identity, log *slog.Lo
 func (e *Engine) Bundles(tag, after string, limit int) (agent.BundlePage, error) {
 	return e.backups.Bundles(tag, after, limit)
 }
+
+// Archived implements httpapi.Archive.
+func (e *Engine) Archived(after int64) (agent.ArchiveReport, error) { return e.archive.Report(after) }
 
 // RunOn confines the engine to some CPUs from its next start on. Call it before Run.
 func (e *Engine) RunOn(cpus []int) { e.cpus = cpus }
@@ -126,6 +133,7 @@ func (e *Engine) Configure(document json.RawMessage) error {
 func (e *Engine) Run(ctx context.Context) error {
 	go e.watchRing(ctx)
 	go e.watchSeeds(ctx)
+	go e.archive.Run(ctx)
 	return e.supervisor.Run(ctx)
 }
 
@@ -210,14 +218,17 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.ApplySettings: worker(e.applySettings),
 		agent.ReloadTLS:     worker(e.reloadTLS),
 
-		agent.Snapshot:       worker(e.snapshot),
-		agent.ClearSnapshot:  worker(e.clearSnapshot),
-		agent.IndexSnapshot:  worker(e.backups.Index),
-		agent.UploadBundles:  worker(e.backups.Upload),
-		agent.VerifyObjects:  worker(e.backups.Verify),
-		agent.FetchBundles:   worker(e.backups.Fetch),
-		agent.ImportBundles:  worker(e.importBundles),
-		agent.DropRestore:    worker(e.backups.Drop),
+		agent.Snapshot:      worker(e.snapshot),
+		agent.ClearSnapshot: worker(e.clearSnapshot),
+		agent.IndexSnapshot: worker(e.backups.Index),
+		agent.UploadBundles: worker(e.backups.Upload),
+		agent.VerifyObjects: worker(e.backups.Verify),
+		agent.FetchBundles:  worker(e.backups.Fetch),
+		agent.ImportBundles: worker(e.importBundles),
+		agent.DropRestore:   worker(e.backups.Drop),
+		agent.SetArchive:    worker(e.archive.Set),
+		agent.ReplayArchive: worker(e.replayArchive),
+
 		agent.DescribeSchema: worker(e.describeSchema),
 		agent.CreateSchema:   worker(e.createSchema),
 		agent.TruncateTables: worker(e.truncateTables),

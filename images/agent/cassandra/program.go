@@ -43,6 +43,10 @@ func (p program) Command(firstBoot bool) (process.Spec, error) {
 	if err := writeFiles(config, place, p.engine.tlsFiles(), start); err != nil {
 		return process.Spec{}, err
 	}
+	if err := p.engine.archive.BeforeStart(); err != nil {
+		// The engine is worth more than its archive, which notes the gap.
+		p.engine.log.Warn("the commit log was not linked before the engine starts", "error", err)
+	}
 	if err := p.engine.noteRevision(config.Revision); err != nil {
 		return process.Spec{}, err
 	}

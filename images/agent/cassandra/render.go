@@ -47,6 +47,8 @@ type folders struct{ root string }
 func (f folders) conf() string      { return filepath.Join(f.root, "conf") }
 func (f folders) logs() string      { return filepath.Join(f.root, "logs") }
 func (f folders) data() string      { return filepath.Join(f.root, "data") }
+func (f folders) commitLog() string { return filepath.Join(f.root, "commitlog") }
+func (f folders) archive() string   { return filepath.Join(f.root, "archive") }
 func (f folders) output() string    { return filepath.Join(f.logs(), "jvm.log") }
 func (f folders) systemLog() string { return filepath.Join(f.logs(), "system.log") }
 
@@ -125,7 +127,7 @@ func settings(config Config, place folders, tls tlsFiles, start boot) map[string
 			},
 		},
 		"data_file_directories":  []any{place.data()},
-		"commitlog_directory":    filepath.Join(place.root, "commitlog"),
+		"commitlog_directory":    place.commitLog(),
 		"hints_directory":        filepath.Join(place.root, "hints"),
 		"saved_caches_directory": filepath.Join(place.root, "saved_caches"),
 		"cdc_raw_directory":      filepath.Join(place.root, "cdc_raw"),

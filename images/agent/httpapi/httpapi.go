@@ -52,6 +52,11 @@ type Snapshots interface {
 	Bundles(tag, after string, limit int) (agent.BundlePage, error)
 }
 
+// Archive is that of the engine's commit log.
+type Archive interface {
+	Archived(after int64) (agent.ArchiveReport, error)
+}
+
 // API joins what is served.
 type API struct {
 	NodeID       string
@@ -64,7 +69,9 @@ type API struct {
 	Machine            Machine
 	// Snapshots are nil with an engine that has none.
 	Snapshots Snapshots
-	Log       *slog.Logger
+	// Archive is nil with an engine whose log cannot be archived.
+	Archive Archive
+	Log     *slog.Logger
 }
 
 // Handler routes the API. Who may call is decided by TLS, before it.
@@ -82,6 +89,7 @@ func (a *API) Handler() http.Handler {
 	routes.HandleFunc("GET /v1/jobs/{name}", a.answer(a.getJob))
 	routes.HandleFunc("DELETE /v1/jobs/{name}", a.answer(a.deleteJob))
 	routes.HandleFunc("GET /v1/snapshots/{tag}/bundles", a.answer(a.bundles))
+	routes.HandleFunc("GET /v1/archive", a.answer(a.archive))
 	routes.HandleFunc("GET /v1/certificate", a.answer(a.getCertificate))
 	routes.HandleFunc("POST /v1/certificate/request", a.answer(a.requestCertificate))
 	routes.HandleFunc("PUT /v1/certificate", a.answer(a.putCertificate))
@@ -231,6 +239,20 @@ func (a *API) bundles(request *http.Request) (any, error) {
 		}
 	}
 	return a.Snapshots.Bundles(request.PathValue("tag"), request.URL.Query().Get("after"), limit)
+}
+
+func (a *API) archive(request *http.Request) (any, error) {
+	if a.Archive == nil {
+		return nil, agent.Errorf("not-supported", "The agent does not archive the log of this engine.")
+	}
+	var after int64
+	if text := request.URL.Query().Get("after"); text != "" {
+		var err error
+		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+			return nil, agent.Errorf("invalid-page", "after must be a number.")
+		}
+	}
+	return a.Archive.Archived(after)
 }
 
 func (a *API) getCertificate(*http.Request) (any, error) { return a.Certificates.Certificate() }

@@ -176,14 +176,7 @@ func (b *backedUp) write(table string, from, to int) map[string]string {
 
 func (b *backedUp) rows(table string, wanted map[string]string) {
 	b.t.Helper()
-	found, err := b.conn.Query(b.t.Context(), cql.Quorum, "SELECT id, line, body FROM "+table)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	rows := map[string]string{}
-	for _, row := range found {
-		rows[fmt.Sprintf("%d/%d", row["id"], row["line"])] = row.Text("body")
-	}
+	rows := b.held(table)
 	if !maps.Equal(rows, wanted) {
 		b.t.Errorf("%s has %d rows, not the %d that it should", table, len(rows), len(wanted))
 	}

@@ -68,6 +68,9 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	if snapshots, has := joined.engine.(httpapi.Snapshots); has {
 		api.Snapshots = snapshots
 	}
+	if archive, has := joined.engine.(httpapi.Archive); has {
+		api.Archive = archive
+	}
 	security, err := joined.identity.ServerConfig()
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ func apiSchema() map[string]any {
 		agent.BundlePage{}, agent.UploadBundlesParameters{}, agent.Uploaded{}, agent.VerifyObjectsParameters{}, agent.Verified{},
 		agent.FetchBundlesParameters{}, agent.Fetched{}, agent.ImportBundlesParameters{}, agent.Imported{}, agent.DropRestoreParameters{},
 		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{}, agent.TruncateTablesParameters{}, agent.FetchFilesParameters{},
+		agent.SetArchiveParameters{}, agent.ArchiveSet{}, agent.ArchiveReport{}, agent.ReplayArchiveParameters{}, agent.Replayed{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -51,13 +52,14 @@ var closed = map[reflect.Type][]any{
 	reflect.TypeFor[agent.RepairMode]():    words(agent.RepairFull, agent.RepairIncremental, agent.RepairPull),
 	reflect.TypeFor[agent.RepairOutcome](): words(agent.RepairCompleted, agent.RepairNothingToDo),
 
-	reflect.TypeFor[agent.CheckStatus](): words(agent.Pass, agent.Fail, agent.NotApplicable),
-	reflect.TypeFor[agent.Environment](): words(agent.OwnMachine, agent.Container, agent.SharedMachine),
-	reflect.TypeFor[agent.StepState]():   words(agent.StepSucceeded, agent.StepFailed, agent.StepPending),
-	reflect.TypeFor[agent.StoreKind]():   words(agent.FolderStore, agent.S3Store, agent.GCSStore),
-	reflect.TypeFor[agent.VerifyMode]():  words(agent.VerifySize, agent.VerifyContent),
-	reflect.TypeFor[agent.BadReason]():   words(agent.ObjectMissing, agent.ObjectSize, agent.ObjectContent),
-	reflect.TypeFor[iomeasure.Verdict](): words(iomeasure.Stable, iomeasure.Usable, iomeasure.Noisy),
+	reflect.TypeFor[agent.CheckStatus]():      words(agent.Pass, agent.Fail, agent.NotApplicable),
+	reflect.TypeFor[agent.Environment]():      words(agent.OwnMachine, agent.Container, agent.SharedMachine),
+	reflect.TypeFor[agent.StepState]():        words(agent.StepSucceeded, agent.StepFailed, agent.StepPending),
+	reflect.TypeFor[agent.StoreKind]():        words(agent.FolderStore, agent.S3Store, agent.GCSStore),
+	reflect.TypeFor[agent.VerifyMode]():       words(agent.VerifySize, agent.VerifyContent),
+	reflect.TypeFor[agent.BadReason]():        words(agent.ObjectMissing, agent.ObjectSize, agent.ObjectContent),
+	reflect.TypeFor[agent.ArchiveEntryKind](): words(agent.ArchivePiece, agent.ArchiveGap),
+	reflect.TypeFor[iomeasure.Verdict]():      words(iomeasure.Stable, iomeasure.Usable, iomeasure.Noisy),
 }
 
 func words[T any](values ...T) []any {
