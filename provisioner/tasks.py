@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from provisioner import runner
 from provisioner.operations import registry
 from provisioner.reconcile import (
+    archives,
     backup_findings,
     backups,
     capacity,
@@ -169,6 +170,13 @@ def reconcile_backup_findings() -> None:
     """See provisioner/reconcile/backup_findings.py."""
     close_old_connections()
     backup_findings.tell_of_backups()
+
+
+@shared_task(name="provisioner.reconcile_archives", time_limit=RECONCILE_LIMIT)
+def reconcile_archives() -> None:
+    """See provisioner/reconcile/archives.py."""
+    close_old_connections()
+    archives.see_to_archives()
 
 
 @shared_task(name="provisioner.ping")

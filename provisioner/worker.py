@@ -74,6 +74,7 @@ app.conf.update(
         "notices": {"task": "provisioner.reconcile_notices", "schedule": 300.0, "options": {"expires": 300}},
         "connections": {"task": "provisioner.reconcile_connections", "schedule": 60.0, "options": {"expires": 60}},
         "backups": {"task": "provisioner.reconcile_backups", "schedule": 20.0, "options": {"expires": 20}},
+        "archives": {"task": "provisioner.reconcile_archives", "schedule": 10.0, "options": {"expires": 10}},
         "backup-findings": {
             "task": "provisioner.reconcile_backup_findings",
             "schedule": 60.0,

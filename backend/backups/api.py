@@ -7,6 +7,8 @@ from backend.accounts.queries import Identity, identity, require
 from backend.accounts.states import Permission
 from backend.backups import (
     actions,
+    archive_actions,
+    archive_queries,
     location_actions,
     location_queries,
     queries,
@@ -188,3 +190,15 @@ def restore_backup(request: HttpRequest, backup_id: str, order: schemas.RestoreO
 def list_restores(request: HttpRequest, cluster_id: str, page: Query[PageQuery]) -> HttpResponse:
     """What was restored into a cluster, newest first."""
     return prepared(restoring.list_restores(_reader(request), page, cluster_id=cluster_id))
+
+
+@router.get("/clusters/{cluster_id}/log-archive", operation_id="get_log_archive", response=schemas.LogArchive)
+def get_log_archive(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Whether commit logs are archived, how far each node is, and the moments that can be restored to."""
+    return prepared(archive_queries.get_archive(_reader(request), cluster_id))
+
+
+@router.put("/clusters/{cluster_id}/log-archive", operation_id="set_log_archive", response=schemas.LogArchive)
+def set_log_archive(request: HttpRequest, cluster_id: str, order: schemas.LogArchiveOrder) -> HttpResponse:
+    """Turns the archive of commit logs on or off. What was archived stays as long as it can be used."""
+    return prepared(archive_actions.set_archive(identity(request), cluster_id, order))

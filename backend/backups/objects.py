@@ -14,13 +14,23 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
-from backend.backups.models import Backup, BackupBundle, BackupLocation, BackupNode, BackupObject, BackupTable
+from backend.backups.models import (
+    ArchivePiece,
+    Backup,
+    BackupBundle,
+    BackupLocation,
+    BackupNode,
+    BackupObject,
+    BackupTable,
+)
 from backend.backups.states import NodeBackupState
 
 GRACE = timedelta(hours=24)
 """How long what nobody needs any more stays: a backup that is cancelled and made again finds it."""
 DELETE_AT_ONCE = 1000
 _FORGET_AT_ONCE = 20_000
+# What an archive of commit logs needs, of the object that is asked about.
+_PIECES = ArchivePiece.objects.filter(object=OuterRef("pk"))
 
 
 class BeingDeleted(Exception):
@@ -207,7 +217,9 @@ def mark(location: BackupLocation, organisation_id: str) -> int:
 
 def _unneeded(location: BackupLocation, organisation_id: str) -> QuerySet[BackupObject]:
     needed = BackupBundle.objects.filter(object=OuterRef("pk"))
-    return BackupObject.objects.filter(~Exists(needed), location=location, organisation_id=organisation_id)
+    return BackupObject.objects.filter(
+        ~Exists(needed), ~Exists(_PIECES), location=location, organisation_id=organisation_id
+    )
 
 
 @transaction.atomic
@@ -221,6 +233,7 @@ def doom(location: BackupLocation, organisation_id: str, *, grace: timedelta) ->
     locked = list(over.select_for_update(skip_locked=True).values_list("id", flat=True)[:DELETE_AT_ONCE])
     # A statement of its own, after the locks: what was referred to in between is seen.
     needed = set(BackupBundle.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
+    needed |= set(ArchivePiece.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
     BackupObject.objects.filter(id__in=needed).update(unneeded_since=None)
     chosen = BackupObject.objects.filter(id__in=[one for one in locked if one not in needed])
     chosen.update(doomed_at=Now())
@@ -240,7 +253,9 @@ def gone(location: BackupLocation, organisation_id: str, keys: Collection[str]) 
 def would_free(location: BackupLocation, organisation_id: str, *, without: Collection[str]) -> dict[str, Any]:
     """What no backup would need any more if those `without` (ids) were gone: objects and bytes as they are stored."""
     needed = BackupBundle.objects.filter(object=OuterRef("pk")).exclude(node__backup_id__in=without)
-    rows = BackupObject.objects.filter(~Exists(needed), location=location, organisation_id=organisation_id)
+    rows = BackupObject.objects.filter(
+        ~Exists(needed), ~Exists(_PIECES), location=location, organisation_id=organisation_id
+    )
     over = rows.filter(unneeded_since__lt=Now() - GRACE)
     return {
         "objects": rows.count(),

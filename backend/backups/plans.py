@@ -40,13 +40,15 @@ def backup(nodes: Sequence[Node]) -> Groups:
     ]
 
 
-def restore(nodes: Sequence[Node], *, mode: RestoreMode) -> Groups:
-    """Fetched and verified first, changed afterwards."""
+def restore(nodes: Sequence[Node], *, mode: RestoreMode, moment: bool = False) -> Groups:
+    """Fetched and verified first, changed afterwards. `moment`: with archived commit logs."""
 
     def on_each(name: str, title: str, seconds: int, *, mid_way: bool = False) -> list[PlannedStep]:
         return [PlannedStep(name, title, node.id, node.name, seconds, mid_way) for node in nodes]
 
     changes: Groups = []
+    if moment:
+        changes.append(on_each("replay_logs", "Make files of the commit logs", 12 * _HOURS))
     if mode in (RestoreMode.COPY, RestoreMode.CLUSTER):
         changes.append([PlannedStep("create_tables", "Create the tables", deadline_seconds=300)])
     if mode is RestoreMode.REPLACE:

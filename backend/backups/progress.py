@@ -71,9 +71,11 @@ def schedule_took_its_turn(schedule: BackupSchedule) -> bool:
 
 
 def snapshot_taken(node_id: int, *, taken_at: datetime) -> None:
+    """`taken_at`: by the node's clock, when it began. All that is in it was written before now."""
     BackupNode.objects.filter(id=node_id, state=NodeBackupState.PENDING).update(
         state=NodeBackupState.SNAPSHOT, taken_at=taken_at, silent_since=None
     )
+    Backup.objects.filter(nodes__id=node_id).update(settled_at=Now())
 
 
 def node_silent(node_id: int) -> float:
@@ -97,8 +99,13 @@ def node_lost(node_id: int, *, reason: str) -> None:
 
 
 @transaction.atomic
-def schema_read(backup_id: str, *, tables: Sequence[Mapping[str, Any]], sha256: str) -> None:
-    """The chosen tables, also those without a single file. `tables`: keyspace, table, id, columns."""
+def schema_read(
+    backup_id: str, *, tables: Sequence[Mapping[str, Any]], replication: Mapping[str, Mapping[str, int]], sha256: str
+) -> None:
+    """The chosen tables, also those without a single file. `tables`: keyspace, table, id, columns.
+
+    `replication`: copies by keyspace and data centre.
+    """
     for table in tables:
         BackupTable.objects.update_or_create(
             backup_id=backup_id,
@@ -106,7 +113,7 @@ def schema_read(backup_id: str, *, tables: Sequence[Mapping[str, Any]], sha256: 
             name=table["table"],
             defaults={"table_id": table["id"], "columns": table["columns"]},
         )
-    Backup.objects.filter(id=backup_id).update(schema_sha256=sha256)
+    Backup.objects.filter(id=backup_id).update(schema_sha256=sha256, replication=replication)
 
 
 def tables_read(cluster_id: str, tables: Sequence[Mapping[str, Any]]) -> None:
@@ -232,8 +239,17 @@ def fetched(node_id: int, *, after: int, cursor: int, count: int) -> None:
         restore.update(fetched_bytes=F("fetched_bytes") + count)
 
 
+@transaction.atomic
+def pieces_fetched(node_id: int, *, after: int, cursor: int, count: int) -> None:
+    """As `fetched`, of pieces of commit logs."""
+    if RestoreNode.objects.filter(id=node_id, piece_cursor=after).update(
+        piece_cursor=cursor, fetched_bytes=F("fetched_bytes") + count
+    ):
+        Restore.objects.filter(nodes__id=node_id).update(fetched_bytes=F("fetched_bytes") + count)
+
+
 def fetch_taken_back(node_id: int) -> None:
-    RestoreNode.objects.filter(id=node_id).update(cursor=0, fetched_bytes=0)
+    RestoreNode.objects.filter(id=node_id).update(cursor=0, piece_cursor=0, fetched_bytes=0)
 
 
 def restored(restore_id: str, *, cancelled: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.backups import plans
+from backend.backups.archive_queries import pieces_for, restorable
 from backend.backups.assignment import Place, same_shape
 from backend.backups.models import Backup, BackupBundle, BackupTable, Restore, RestoreNode
 from backend.backups.queries import backup_not_found, get_backup, note_interest
@@ -33,6 +35,7 @@ _COLUMNS = (
     "cluster_id",
     "cluster__name",
     "mode",
+    "point_in_time",
     "tables",
     "state",
     "bytes",
@@ -69,7 +72,9 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     problems = _against(who, backup, cluster, order)
     nodes = [] if cluster is None else list(cluster.nodes.filter(deleted_at=None).order_by("position"))
     sources = _sources(backup, nodes)
-    sizes = _sizes(backup, chosen, nodes, sources)
+    logs = _log_sizes(backup, order.point_in_time, nodes, sources)
+    problems += _against_moment(backup, order.point_in_time)
+    sizes = {node: size + logs[node] for node, size in _sizes(backup, chosen, nodes, sources).items()}
     reading = None if cluster is None else note_interest(cluster)
     differences = _differences(chosen, reading.tables if reading is not None and reading.read_at else None, order.mode)
     problems += [f"{one['table']}: {one['difference']}" for one in differences if one["fatal"]]
@@ -82,6 +87,8 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     totals = whole.aggregate(count=Count("id"), bytes=Sum("object__bytes"))
     return {
         "mode": order.mode,
+        "point_in_time": order.point_in_time,
+        "log_bytes": sum(logs.values()),
         "cluster_id": None if cluster is None else cluster.id,
         "tables": [one.document() for one in chosen],
         "bytes": sum(sizes.values()) if nodes else totals["bytes"] or 0,
@@ -90,18 +97,26 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         "nodes": [{"name": node.name, "bytes": sizes[node.id], "free_bytes": node.disk_free_bytes} for node in nodes],
         "differences": differences,
         "schema_read_at": None if reading is None else reading.read_at,
-        "steps": _steps(order.mode, same=sources is not None, new=order.new_cluster is not None),
-        "warnings": _warnings(backup, order.mode, same=sources is not None, nodes=nodes),
+        "steps": _steps(
+            order.mode,
+            same=sources is not None,
+            new=order.new_cluster is not None,
+            moment=order.point_in_time is not None,
+        ),
+        "warnings": _warnings(backup, order.mode, same=sources is not None, nodes=nodes)
+        + _about_moment(order.point_in_time),
         "problems": problems,
     }
 
 
-def _steps(mode: RestoreMode, *, same: bool, new: bool) -> list[str]:
+def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool) -> list[str]:
     steps = ["Order the new cluster and wait until it serves"] if new else []
     steps += [
         "Check the backup's manifests, signature and schema",
         "Fetch its files to the nodes and verify each one; the database does not notice",
     ]
+    if moment:
+        steps.append("Make files of the commit logs, until the moment that was chosen")
     if mode in (RestoreMode.COPY, RestoreMode.CLUSTER):
         steps.append("Create the tables")
     if mode is RestoreMode.REPLACE:
@@ -115,9 +130,7 @@ def _steps(mode: RestoreMode, *, same: bool, new: bool) -> list[str]:
 def _warnings(backup: Backup, mode: RestoreMode, *, same: bool, nodes: Sequence[Node]) -> list[str]:
     found = []
     if mode is RestoreMode.REPLACE:
-        found.append(
-            "What was written after the backup is gone then; the database keeps a snapshot of what it empties."
-        )
+        found.append("What was written after that is gone then; the database keeps a snapshot of what it empties.")
     if mode is RestoreMode.ADD:
         found.append("Rows that were deleted or changed after the backup stay as they are: newer writes win.")
     if nodes and not same:
@@ -144,13 +157,15 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     chosen = _chosen(backup, order)
     nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
     sources = _sources(backup, nodes)
-    sizes = _sizes(backup, chosen, nodes, sources)
+    logs = _log_sizes(backup, order.point_in_time, nodes, sources)
+    sizes = {node: size + logs[node] for node, size in _sizes(backup, chosen, nodes, sources).items()}
     row = Restore.objects.create(
         organisation_id=who.organisation_id,
         backup=backup,
         cluster=cluster,
         mode=order.mode,
         tables=[one.document() for one in chosen],
+        point_in_time=order.point_in_time,
         bytes=sum(sizes.values()),
         created_by=who.actor,
     )
@@ -174,7 +189,7 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         cluster_name=cluster.name,
         actor=who.actor,
         parameters={"restore": row.id, "backup": backup.id},
-        groups=plans.restore(nodes, mode=order.mode),
+        groups=plans.restore(nodes, mode=order.mode, moment=order.point_in_time is not None),
         expected_seconds=plans.RESTORE_SECONDS,
         exclusive=False,
         cancellable_until=first or "import_files",
@@ -187,7 +202,8 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         target_type="cluster",
         target_id=cluster.id,
         target_name=cluster.name,
-        after={"backup": backup.id, "mode": order.mode, "tables": row.tables},
+        after={"backup": backup.id, "mode": order.mode, "tables": row.tables}
+        | ({} if order.point_in_time is None else {"point_in_time": order.point_in_time.isoformat()}),
     )
     return {"restore": get_restore(who, row.id), "operation": get_operation(who, operation.id)}
 
@@ -316,6 +332,42 @@ def _sizes(
     if sources is None:
         return {node.id: sum(by_node.values()) for node in nodes}
     return {node.id: by_node.get(sources[node.id], 0) for node in nodes}
+
+
+def _log_sizes(
+    backup: Backup, point: datetime | None, nodes: Sequence[Node], sources: dict[str, str] | None
+) -> dict[str, int]:
+    """Bytes of commit logs, as they are stored, that each node fetches, by its id."""
+    if point is None:
+        return dict.fromkeys((node.id for node in nodes), 0)
+    return {node.id: _log_size(backup, point, None if sources is None else sources[node.id]) for node in nodes}
+
+
+def _log_size(backup: Backup, point: datetime, node_id: str | None) -> int:
+    rows = pieces_for(backup, point, node_id=node_id)
+    return int(rows.aggregate(total=Sum("object__bytes"))["total"] or 0)
+
+
+def _against_moment(backup: Backup, point: datetime | None) -> list[str]:
+    if point is None:
+        return []
+    found = restorable(backup.cluster, backup=backup)
+    if any(one["begins_at"] <= point <= one["ends_at"] for one in found):
+        return []
+    if not found:
+        return ["No moment after this backup can be restored: the commit logs after it were not archived."]
+    said = " and ".join(f"{one['begins_at']:%Y-%m-%d %H:%M:%S} to {one['ends_at']:%Y-%m-%d %H:%M:%S}" for one in found)
+    return [f"With this backup the moments from {said} UTC can be restored, and {point:%Y-%m-%d %H:%M:%S %Z} is none."]
+
+
+def _about_moment(point: datetime | None) -> list[str]:
+    if point is None:
+        return []
+    return [
+        "The time of writing decides, as clients or nodes gave it. Tables and columns are those of the backup: a table "
+        "that was created later is not there, and one that was emptied or given a column since ends the restore before "
+        "anything is changed.",
+    ]
 
 
 def _differences(

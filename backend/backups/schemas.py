@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ninja import Schema
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints, model_validator
 
 from backend.backups.states import BackupState, LocationKind, NodeBackupState, RestoreMode, RestoreState
 from backend.clusters.schemas import ClusterOrder
@@ -299,6 +299,9 @@ class RestoreOrder(RequestBody):
     tables: Annotated[list[RestoreTable], Field(max_length=SELECTION_LIMIT)] = Field(
         default=[], description="Empty: all that are in the backup"
     )
+    point_in_time: Annotated[AwareDatetime, Field(strict=False)] | None = Field(
+        None, description="Until which moment, with the archived commit logs; null: as the backup has it"
+    )
     cluster_id: str | None = Field(None, description="Into which; null: the one it was made of")
     new_cluster: ClusterOrder | None = Field(None, description="mode cluster: what to order")
 
@@ -319,6 +322,8 @@ class RestorePlan(Schema):
     """A dry run."""
 
     mode: RestoreMode
+    point_in_time: datetime | None
+    log_bytes: int = Field(description="Of commit logs, in the bytes to fetch")
     cluster_id: str | None
     tables: list[RestoreTable]
     bytes: int
@@ -338,6 +343,7 @@ class Restore(Schema):
     cluster_id: str
     cluster_name: str
     mode: RestoreMode
+    point_in_time: datetime | None = Field(description="Until when; null: as the backup has it")
     tables: list[RestoreTable]
     state: RestoreState
     bytes: int
@@ -360,3 +366,50 @@ class RestoreStarted(Schema):
 
 class VerifyStarted(Schema):
     operation: Operation
+
+
+class LogArchiveOrder(RequestBody):
+    enabled: bool
+    keep_days: Days = Field(7, description="So far back a moment can be restored, as far as backups are kept")
+    interval_seconds: Annotated[int, Field(ge=10, le=600)] = Field(
+        60, description="How old a write becomes at most before it is stored"
+    )
+    location_id: str | None = Field(None, description="null: as before, or the installation's own")
+
+
+class ArchiveGap(Schema):
+    begins_at: datetime
+    ends_at: datetime
+    reason: str
+
+
+class ArchivedNode(Schema):
+    name: str
+    covered_until: datetime | None
+    waiting_bytes: int = Field(description="Of logs that the database needs no more and that are not stored yet")
+    problem: str | None
+    gaps: list[ArchiveGap] = Field(description="When writes may be missing from what this node archived, newest first")
+
+
+class RestorableInterval(Schema):
+    """Any moment in it can be restored to, with this backup."""
+
+    begins_at: datetime
+    ends_at: datetime
+    backup_id: str
+
+
+class LogArchive(Schema):
+    """Commit logs that are stored as they are written."""
+
+    cluster_id: str
+    enabled: bool
+    keep_days: int | None
+    interval_seconds: int | None
+    location_id: str | None
+    location_name: str | None
+    lag_seconds: float | None = Field(description="How old the newest moment is that all nodes have stored; null: none")
+    stored_bytes: int
+    nodes: list[ArchivedNode]
+    restorable: list[RestorableInterval] = Field(description="Newest backup first")
+    allowed_actions: list[AllowedAction]

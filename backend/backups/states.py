@@ -107,6 +107,13 @@ def reason_against_scheduling(state: ClusterState, *, may: bool, can: bool) -> s
     return None if may else _MAY_NOT
 
 
+def reason_against_archiving(state: ClusterState, *, may: bool, can: bool, engine: str) -> str | None:
+    """Of commit logs. `can`: the engine's data can be backed up from here."""
+    if engine != "cassandra":
+        return "Only Cassandra's commit log can be archived: ScyllaDB has no tool that reads its own."
+    return reason_against_scheduling(state, may=may, can=can)
+
+
 def reason_against_deleting(state: BackupState, *, may: bool, locked_until: str, restoring: bool) -> str | None:
     """`locked_until`: in words, until when nobody may delete it; empty: not locked."""
     if not may:

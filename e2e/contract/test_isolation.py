@@ -30,6 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
     "replace_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
     "restore_backup": {"mode": "replace"},
+    "set_log_archive": {"enabled": True},
     "plan_restore": {"mode": "replace"},
     "plan_import": {},
     "create_import": {},

@@ -138,6 +138,37 @@ class BundlePage:
     next: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class ArchiveEntry:
+    """A line of the journal of a node's archive: a stored piece of its commit log; with an empty `key` a gap.
+
+    `begins_at`, `ends_at`: nothing in it reached the node before or after; or when something may be missing. `bytes`
+    of what is in the object, `stored_bytes` of the object.
+    """
+
+    sequence: int
+    begins_at: datetime
+    ends_at: datetime
+    key: str = ""
+    bytes: int = 0
+    stored_bytes: int = 0
+    sha256: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveReport:
+    """`stream` empty: nothing is archived. Between `began_at` and `covered_until` all is stored but for the gaps."""
+
+    stream: str
+    began_at: datetime | None = None
+    covered_until: datetime | None = None
+    waiting_bytes: int = 0
+    problem: str = ""
+    entries: tuple[ArchiveEntry, ...] = ()
+    more: bool = False
+
+
 class AgentClient(Protocol):
     """Every call raises AgentUnreachable or AgentRefused, and returns within three seconds."""
 
@@ -193,4 +224,8 @@ class AgentClient(Protocol):
 
     def bundles(self, tag: str, *, after: str = "", limit: int = 1000) -> BundlePage:
         """A page of what the job index-snapshot found in a snapshot."""
+        ...
+
+    def archive(self, *, after: int = 0) -> ArchiveReport:
+        """What the node archived of its commit log after an entry, and how far it is. What is before is forgotten."""
         ...

@@ -22,6 +22,8 @@ from provisioner.agent.base import (
     AgentNotTrusted,
     AgentRefused,
     AgentUnreachable,
+    ArchiveEntry,
+    ArchiveReport,
     Bundle,
     BundlePage,
     Disk,
@@ -211,6 +213,30 @@ class HttpAgentClient:
         query = urlencode({"after": after, "limit": limit})
         page = self._ask(schema.BundlePage, "GET", f"/v1/snapshots/{quote(tag, safe='')}/bundles?{query}")
         return BundlePage(items=tuple(Bundle(**item.model_dump()) for item in page.items), next=page.next)
+
+    def archive(self, *, after: int = 0) -> ArchiveReport:
+        told = self._ask(schema.ArchiveReport, "GET", f"/v1/archive?after={after}")
+        return ArchiveReport(
+            stream=told.stream,
+            began_at=told.began_at,
+            covered_until=told.covered_until,
+            waiting_bytes=told.waiting_bytes,
+            problem=told.problem,
+            entries=tuple(
+                ArchiveEntry(
+                    sequence=one.sequence,
+                    begins_at=one.begins_at,
+                    ends_at=one.ends_at,
+                    key=one.key or "",
+                    bytes=one.bytes or 0,
+                    stored_bytes=one.stored_bytes or 0,
+                    sha256=one.sha256 or "",
+                    reason=one.reason or "",
+                )
+                for one in told.entries
+            ),
+            more=told.more,
+        )
 
     def _look(self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None) -> Job:
         wait = min(wait_seconds, LONGEST_WAIT_SECONDS)

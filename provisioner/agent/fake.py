@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from provisioner.agent import fake_access, fake_certificates, fake_repairs, fake_schema, fake_tuning
-from provisioner.agent.base import AgentRefused, AgentUnreachable, BundlePage, Disk, EngineCertificate, Job, Status
+from provisioner.agent.base import (
+    AgentRefused,
+    AgentUnreachable,
+    ArchiveReport,
+    BundlePage,
+    Disk,
+    EngineCertificate,
+    Job,
+    Status,
+)
 from provisioner.agent.fake_backups import NodeBackups
 from provisioner.agent.fake_call import FakeCall
 from provisioner.agent.fake_membership import Membership
@@ -461,6 +470,10 @@ class FakeAgentClient:
     def bundles(self, tag: str, *, after: str = "", limit: int = 1000) -> BundlePage:
         with self._call("bundles") as call:
             return call.bundles(tag, after=after, limit=limit)
+
+    def archive(self, *, after: int = 0) -> ArchiveReport:
+        with self._call("archive") as call:
+            return call.archive(after)
 
     def served_certificate(self) -> str:
         """What the engine shows to those who connect, PEM."""

@@ -14,7 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from provisioner.agent.base import AgentRefused, Bundle, BundlePage
+from provisioner.agent import fake_archive
+from provisioner.agent.base import AgentRefused, ArchiveReport, Bundle, BundlePage
 from provisioner.agent.bundle_format import (
     BundleKeys,
     DamagedObjectError,
@@ -37,6 +38,7 @@ JOBS = frozenset(
         "import-bundles",
         "drop-restore",
         "fetch-files",
+        *fake_archive.JOBS,
     }
 )
 
@@ -81,6 +83,8 @@ class NodeBackups:
     restores: dict[str, list[SSTable]] = field(default_factory=dict)
     # SSTables that were ever hashed here.
     hashed: list[str] = field(default_factory=list)
+    # What fake_archive keeps; empty: no log is archived.
+    archive: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def stored(cls, document: Mapping[str, Any]) -> "NodeBackups":
@@ -92,6 +96,7 @@ class NodeBackups:
             },
             restores={name: _sstables(found) for name, found in document.get("restores", {}).items()},
             hashed=list(document.get("hashed", ())),
+            archive=dict(document.get("archive", {})),
         )
 
     def document(self) -> dict[str, Any]:
@@ -101,6 +106,7 @@ class NodeBackups:
         """One more SSTable, as a flush makes it."""
         name = f"{_FORMAT.split('-')[0]}-{uuid.uuid4().hex}-{_FORMAT.split('-')[1]}"
         self.sstables.append(SSTable(keyspace, table, name, {str(token): rows[token] for token in sorted(rows)}))
+        fake_archive.log(self.archive, keyspace, table, rows, utc_now())
 
     def rows(self, keyspace: str, table: str) -> dict[int, str]:
         """What reads find: later SSTables before earlier ones."""
@@ -147,6 +153,10 @@ class BackupCall:
                 return self._fetch_files(parameters)
             case "import-bundles":
                 return self._import(parameters)
+            case "set-archive":
+                return fake_archive.set_archive(self.node.archive, parameters, self.now)
+            case "replay-archive":
+                return self._replay(parameters)
             case _:
                 self.node.restores.pop(parameters["restore"], None)
                 return {}
@@ -270,7 +280,9 @@ class BackupCall:
             _, components = opened(keys, wanted["key"], path.read_bytes())
             fetched += sum(map(len, components.values()))
             name = f"{_FORMAT.split('-')[0]}-{wanted['key']}-{_FORMAT.split('-')[1]}"
-            sstable = SSTable(wanted["keyspace"], wanted["table"], name, json.loads(components["Data.db"]))
+            # A piece of a log stays as it is until it is replayed.
+            content = components.get("Data.db", components.get("Sections.zst", b"{}"))
+            sstable = SSTable(wanted["keyspace"], wanted["table"], name, json.loads(content))
             if sstable not in here:
                 read += path.stat().st_size
                 here.append(sstable)
@@ -319,6 +331,18 @@ class BackupCall:
             here.remove(sstable)
             self.node.write(to_keyspace, to_table, {int(token): value for token, value in sstable.rows.items()})
         return {"bundles": len(taken), "bytes": sum(map(_bytes, taken))}
+
+    def _replay(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        here = self.node.restores.get(parameters["restore"], [])
+        place = (fake_archive.KEYSPACE, fake_archive.TABLE)
+        pieces = [one.rows for one in here if (one.keyspace, one.table) == place]
+        made, result = fake_archive.replayed(pieces, parameters)
+        for (keyspace, table), rows in made.items():
+            here.append(SSTable(keyspace, table, f"nb-{uuid.uuid4().hex}-big", rows))
+        return result
+
+    def archive(self, after: int) -> ArchiveReport:
+        return fake_archive.report(self.node.archive, after, self.now)
 
     def _taken(self, tag: str) -> Snapshot:
         if tag not in self.node.snapshots:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from provisioner.agent import fake_access, fake_backups, fake_certificates, fake_ring, fake_schema
-from provisioner.agent.base import AgentRefused, BundlePage, Job, Peer, RingStatus
+from provisioner.agent.base import AgentRefused, ArchiveReport, BundlePage, Job, Peer, RingStatus
 from provisioner.agent.fake_membership import Membership
 from provisioner.agent.fake_nodes import Node, Ring, find, load_ring, store
 from provisioner.agent.fake_repairs import FakeRepairs, engine_started_at
@@ -381,6 +381,12 @@ class FakeCall:
 
     def bundles(self, tag: str, *, after: str, limit: int) -> BundlePage:
         return self._backup_call().bundles(tag, after=after, limit=limit)
+
+    def archive(self, after: int) -> ArchiveReport:
+        call = self._backup_call()
+        report = call.archive(after)
+        self.node.backups = call.node.document()
+        return report
 
     def _backup_call(self) -> fake_backups.BackupCall:
         schema = load_ring(self.database, self._cluster_name()).schema

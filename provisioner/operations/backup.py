@@ -162,7 +162,8 @@ def read_schema(context: StepContext) -> Outcome:
     with in_words():
         store = open_store(backup.location, backup.organisation_id)
         sha256 = put_sealed(store, key_for(backup), schema_name(backup), described)
-    progress.schema_read(backup.id, tables=chosen, sha256=sha256)
+    replication = {one["name"]: one["replication"] for one in described["keyspaces"]}
+    progress.schema_read(backup.id, tables=chosen, replication=replication, sha256=sha256)
     return Done(f"{len(chosen)} tables")
 
 

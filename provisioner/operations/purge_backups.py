@@ -4,7 +4,9 @@ An organisation's place in one location. Mark and sweep over the index (backend/
 asked for nothing but deletions.
 """
 
-from backend.backups import objects, progress
+from datetime import UTC, datetime
+
+from backend.backups import archive_progress, archive_queries, objects, progress
 from backend.backups.location_queries import expired
 from backend.backups.models import Backup, BackupLocation
 from provisioner.operations.backup_store import folder_of, in_words, manifest_name, open_store
@@ -18,7 +20,12 @@ def expire_backups(context: StepContext) -> Outcome:
     location = _location(context)
     over = expired(location.id, context.operation.organisation_id)
     progress.expire(over)
-    return Done(f"{len(over)} are kept no longer")
+    pieces = 0
+    for archive in archive_queries.archives_in(location.id, context.operation.organisation_id):
+        before = archive_queries.over(archive, now=datetime.now(UTC))
+        while before is not None and (gone := archive_progress.forget_pieces(archive, before=before)):
+            pieces += gone
+    return Done(f"{len(over)} are kept no longer" + (f", and {pieces:,} pieces of commit logs" if pieces else ""))
 
 
 def delete_manifests(context: StepContext) -> Outcome:

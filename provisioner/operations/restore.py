@@ -12,8 +12,8 @@ from backend.backups.restoring import SPARE, differences_of
 from backend.backups.states import BackupState, RestoreMode
 from backend.clusters.models import Node
 from backend.operations.models import Operation
-from provisioner.agent.base import AgentUnreachable, Job
-from provisioner.operations import names
+from provisioner.agent.base import AgentUnreachable
+from provisioner.operations import names, restored_logs
 from provisioner.operations.backup_nodes import ask_any, describe_schema, tables_of
 from provisioner.operations.backup_store import (
     DamagedManifest,
@@ -25,28 +25,15 @@ from provisioner.operations.backup_store import (
     schema_name,
 )
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, Standing, StepCode, StepContext, Wait
-from provisioner.operations.membership import forget_job, job_or_none
-from provisioner.operations.node_steps import JobFailed, cluster_of, live_nodes, look_at, run_job
+from provisioner.operations.membership import forget_job
+from provisioner.operations.node_steps import cluster_of, live_nodes
+from provisioner.operations.restore_jobs import folder_of, is_running, looked_at, part_of, run_on, share, size_of
 from provisioner.operations.surroundings import surroundings
 
 # The agent takes so many; 256 KiB of parameters is the most there may be.
 BATCH = 500
 _BATCH_BYTES = 8 << 30
 _MIB = 1 << 20
-_FINAL = frozenset(
-    {
-        "store-refused",
-        "object-damaged",
-        "wrong-key",
-        "no-space",
-        "schema-differs",
-        "schema-refused",
-        "import-failed",
-        "table-not-found",
-        "unsupported",
-        "unknown-kind",
-    }
-)
 
 
 def check_restore(context: StepContext) -> Outcome:
@@ -96,24 +83,24 @@ def _check_room(restore: Restore) -> None:
         if disk is not None and part.bytes > disk.free_bytes - SPARE * disk.total_bytes:
             raise Blocked(
                 "no-space",
-                f"{part.node.name} has too little room: {_size(part.bytes)} are to be fetched and "
-                f"{_size(disk.free_bytes)} are free.",
+                f"{part.node.name} has too little room: {size_of(part.bytes)} are to be fetched and "
+                f"{size_of(disk.free_bytes)} are free.",
                 "Make room, or restore fewer tables.",
             )
 
 
 def fetch_files(context: StepContext) -> Outcome:
     """Batch by batch. Nothing of the engine is touched, and it can stand still after any batch."""
-    part = _part(context)
+    part = part_of(context)
     restore, backup = part.restore, part.restore.backup
     batch = _next(part)
     if not batch:
-        return Done(f"{_size(part.fetched_bytes)} are here and verified")
+        return restored_logs.fetch(context, part)
     name = _fetch_name(context, part)
-    if context.pause_wanted and not _is_running(part.node, name):
-        return Standing(f"{_size(part.fetched_bytes)} of {_size(part.bytes)} are here")
+    if context.pause_wanted and not is_running(part.node, name):
+        return Standing(f"{size_of(part.fetched_bytes)} of {size_of(part.bytes)} are here")
     parameters: dict[str, Any] = {
-        "restore": _folder(restore),
+        "restore": folder_of(restore),
         "store": vault_keys.store_of(backup.location, backup.organisation_id),
         "encryption": vault_keys.encryption(key_for(backup)),
         "bundles": [
@@ -127,15 +114,15 @@ def fetch_files(context: StepContext) -> Outcome:
             for one in batch
         ],
     }
-    job = _run(part.node, name, "fetch-bundles", parameters)
+    job = run_on(part.node, name, "fetch-bundles", parameters)
     size = sum(one.object.bytes for one in batch)
     if isinstance(job, Wait):
         done = part.fetched_bytes + (job.progress or 0.0) * size
-        return Wait(job.seconds, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+        return Wait(job.seconds, f"{size_of(done)} of {size_of(part.bytes)}", share(done, part.bytes))
     progress.fetched(part.id, after=part.cursor, cursor=batch[-1].id, count=size)
     forget_job(part.node, name)
     done = part.fetched_bytes + size
-    return Wait(0, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+    return Wait(0, f"{size_of(done)} of {size_of(part.bytes)}", share(done, part.bytes))
 
 
 def _next(part: RestoreNode) -> list[BackupBundle]:
@@ -154,30 +141,27 @@ def _next(part: RestoreNode) -> list[BackupBundle]:
     return chosen
 
 
-def _is_running(node: Node, name: str) -> bool:
-    try:
-        job = job_or_none(node, name)
-    except AgentUnreachable:
-        return False
-    return job is not None and job.state == "running"
-
-
 def drop_fetched(context: StepContext) -> Outcome:
-    part = _part(context)
+    part = part_of(context)
     forget_job(part.node, _fetch_name(context, part))
+    forget_job(part.node, restored_logs.fetch_name(context, part))
     progress.fetch_taken_back(part.id)
     return _drop(context, part, "drop-back")
 
 
 def remove_fetched(context: StepContext) -> Outcome:
-    return _drop(context, _part(context), "drop")
+    return _drop(context, part_of(context), "drop")
 
 
 def _drop(context: StepContext, part: RestoreNode, name: str) -> Outcome:
     if part.node.deleted_at is not None:
         return Done("it has left the ring meanwhile")
-    job = _run(part.node, names.job(context.operation, name), "drop-restore", {"restore": _folder(part.restore)})
+    job = run_on(part.node, names.job(context.operation, name), "drop-restore", {"restore": folder_of(part.restore)})
     return job if isinstance(job, Wait) else Done()
+
+
+def replay_logs(context: StepContext) -> Outcome:
+    return restored_logs.replay(context, part_of(context))
 
 
 def create_tables(context: StepContext) -> Outcome:
@@ -194,7 +178,7 @@ def create_tables(context: StepContext) -> Outcome:
     job = ask_any(nodes, lambda agent: agent.ensure_job(name, "create-schema", parameters, wait_seconds=1))
     if isinstance(job, Wait):
         return job
-    looked = _looked(nodes[0], job)
+    looked = looked_at(nodes[0], job)
     return looked if isinstance(looked, Wait) else Done(f"{looked.result['created']} created")
 
 
@@ -249,33 +233,34 @@ def empty_tables(context: StepContext) -> Outcome:
     job = ask_any(nodes, lambda agent: agent.ensure_job(name, "truncate-tables", parameters, wait_seconds=1))
     if isinstance(job, Wait):
         return job
-    looked = _looked(nodes[0], job)
+    looked = looked_at(nodes[0], job)
     return looked if isinstance(looked, Wait) else Done(f"{len(restore.tables)} tables are empty")
 
 
 def import_files(context: StepContext) -> Outcome:
     """Table by table; each node takes its own."""
-    part = _part(context)
+    part = part_of(context)
     restore = part.restore
     same = part.source_id is not None
     held = _tables_fetched(part)
     for position, one in enumerate(restore.tables):
-        if (one["keyspace"], one["table"]) not in held:
+        if restore.point_in_time is None and (one["keyspace"], one["table"]) not in held:
             continue
         parameters = {
-            "restore": _folder(restore),
+            "restore": folder_of(restore),
             "keyspace": one["keyspace"],
             "table": one["table"],
             "as_keyspace": one["as_keyspace"],
             "as_table": one["as_table"],
-            "check_tokens": same,
+            # A log may hold writes of times when the node was a replica of more.
+            "check_tokens": same and restore.point_in_time is None,
             "cleanup": not same,
         }
-        job = _run(part.node, names.job(context.operation, f"import-{position}"), "import-bundles", parameters)
+        job = run_on(part.node, names.job(context.operation, f"import-{position}"), "import-bundles", parameters)
         if isinstance(job, Wait):
             share = (position + (job.progress or 0.0)) / len(restore.tables)
             return Wait(job.seconds, f"{one['as_keyspace']}.{one['as_table']}", share)
-    return Done(f"{_size(part.fetched_bytes)} taken")
+    return Done(f"{size_of(part.fetched_bytes)} taken")
 
 
 def _tables_fetched(part: RestoreNode) -> set[tuple[str, str]]:
@@ -285,50 +270,13 @@ def _tables_fetched(part: RestoreNode) -> set[tuple[str, str]]:
     return set(rows.values_list("table__keyspace", "table__name").distinct())
 
 
-def _run(node: Node, name: str, kind: str, parameters: dict[str, Any]) -> Job | Wait:
-    try:
-        return run_job(node, name, kind, parameters)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
-
-
-def _looked(node: Node, job: Job) -> Job | Wait:
-    try:
-        return look_at(node, job)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
-
-
-def _blocked_or(failure: JobFailed) -> Exception:
-    if failure.code not in _FINAL:
-        return failure
-    return Blocked(failure.code, str(failure), "Correct what is named there and retry, or cancel.")
-
-
 def _restore(context: StepContext) -> Restore:
     rows = Restore.objects.select_related("backup__location", "backup__cluster", "cluster")
     return rows.get(id=context.operation.parameters["restore"])
 
 
-def _part(context: StepContext) -> RestoreNode:
-    rows = RestoreNode.objects.select_related("restore__backup__location", "node__cluster", "node__datacenter")
-    return rows.get(restore_id=context.operation.parameters["restore"], node_id=context.step.target)
-
-
-def _folder(restore: Restore) -> str:
-    return restore.id.replace("_", "-")
-
-
 def _fetch_name(context: StepContext, part: RestoreNode) -> str:
     return names.job(context.operation, f"fetch-{part.cursor}")
-
-
-def _share(done: float, total: int) -> float:
-    return min(1.0, done / max(total, 1))
-
-
-def _size(count: float) -> str:
-    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / _MIB:,.1f} MiB"
 
 
 def _succeeded(operation: Operation) -> None:
@@ -344,6 +292,7 @@ CODE = OperationCode(
     steps={
         "check_restore": StepCode(do=check_restore),
         "fetch_files": StepCode(do=fetch_files, undo=drop_fetched),
+        "replay_logs": StepCode(do=replay_logs),
         "create_tables": StepCode(do=create_tables),
         "empty_tables": StepCode(do=empty_tables),
         "import_files": StepCode(do=import_files),

@@ -239,6 +239,54 @@ export type AllowlistStarted = {
 };
 
 /**
+ * ArchiveGap
+ */
+export type ArchiveGap = {
+    /**
+     * Begins At
+     */
+    begins_at: string;
+    /**
+     * Ends At
+     */
+    ends_at: string;
+    /**
+     * Reason
+     */
+    reason: string;
+};
+
+/**
+ * ArchivedNode
+ */
+export type ArchivedNode = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Covered Until
+     */
+    covered_until: string | null;
+    /**
+     * Waiting Bytes
+     *
+     * Of logs that the database needs no more and that are not stored yet
+     */
+    waiting_bytes: number;
+    /**
+     * Problem
+     */
+    problem: string | null;
+    /**
+     * Gaps
+     *
+     * When writes may be missing from what this node archived, newest first
+     */
+    gaps: Array<ArchiveGap>;
+};
+
+/**
  * AuditFilter
  */
 export type AuditFilter = {
@@ -3604,6 +3652,90 @@ export type LocationUpdate = {
 };
 
 /**
+ * LogArchive
+ *
+ * Commit logs that are stored as they are written.
+ */
+export type LogArchive = {
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Keep Days
+     */
+    keep_days: number | null;
+    /**
+     * Interval Seconds
+     */
+    interval_seconds: number | null;
+    /**
+     * Location Id
+     */
+    location_id: string | null;
+    /**
+     * Location Name
+     */
+    location_name: string | null;
+    /**
+     * Lag Seconds
+     *
+     * How old the newest moment is that all nodes have stored; null: none
+     */
+    lag_seconds: number | null;
+    /**
+     * Stored Bytes
+     */
+    stored_bytes: number;
+    /**
+     * Nodes
+     */
+    nodes: Array<ArchivedNode>;
+    /**
+     * Restorable
+     *
+     * Newest backup first
+     */
+    restorable: Array<RestorableInterval>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * LogArchiveOrder
+ */
+export type LogArchiveOrder = {
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Keep Days
+     *
+     * So far back a moment can be restored, as far as backups are kept
+     */
+    keep_days?: number;
+    /**
+     * Interval Seconds
+     *
+     * How old a write becomes at most before it is stored
+     */
+    interval_seconds?: number;
+    /**
+     * Location Id
+     *
+     * null: as before, or the installation's own
+     */
+    location_id?: string | null;
+};
+
+/**
  * Maintenance
  *
  * Whether automatic work that can wait may be done now. People's own changes never wait for it.
@@ -5782,6 +5914,26 @@ export type RestartNode = {
 };
 
 /**
+ * RestorableInterval
+ *
+ * Any moment in it can be restored to, with this backup.
+ */
+export type RestorableInterval = {
+    /**
+     * Begins At
+     */
+    begins_at: string;
+    /**
+     * Ends At
+     */
+    ends_at: string;
+    /**
+     * Backup Id
+     */
+    backup_id: string;
+};
+
+/**
  * Restore
  */
 export type Restore = {
@@ -5802,6 +5954,12 @@ export type Restore = {
      */
     cluster_name: string;
     mode: RestoreMode;
+    /**
+     * Point In Time
+     *
+     * Until when; null: as the backup has it
+     */
+    point_in_time: string | null;
     /**
      * Tables
      */
@@ -5877,6 +6035,12 @@ export type RestoreOrder = {
      */
     tables?: Array<RestoreTable>;
     /**
+     * Point In Time
+     *
+     * Until which moment, with the archived commit logs; null: as the backup has it
+     */
+    point_in_time?: string | null;
+    /**
      * Cluster Id
      *
      * Into which; null: the one it was made of
@@ -5909,6 +6073,16 @@ export type RestorePage = {
  */
 export type RestorePlan = {
     mode: RestoreMode;
+    /**
+     * Point In Time
+     */
+    point_in_time: string | null;
+    /**
+     * Log Bytes
+     *
+     * Of commit logs, in the bytes to fetch
+     */
+    log_bytes: number;
     /**
      * Cluster Id
      */
@@ -9866,6 +10040,128 @@ export type PlanImportResponses = {
 };
 
 export type PlanImportResponse = PlanImportResponses[keyof PlanImportResponses];
+
+export type GetLogArchiveData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/log-archive';
+};
+
+export type GetLogArchiveErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetLogArchiveError = GetLogArchiveErrors[keyof GetLogArchiveErrors];
+
+export type GetLogArchiveResponses = {
+    /**
+     * OK
+     */
+    200: LogArchive;
+};
+
+export type GetLogArchiveResponse = GetLogArchiveResponses[keyof GetLogArchiveResponses];
+
+export type SetLogArchiveData = {
+    body: LogArchiveOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/log-archive';
+};
+
+export type SetLogArchiveErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetLogArchiveError = SetLogArchiveErrors[keyof SetLogArchiveErrors];
+
+export type SetLogArchiveResponses = {
+    /**
+     * OK
+     */
+    200: LogArchive;
+};
+
+export type SetLogArchiveResponse = SetLogArchiveResponses[keyof SetLogArchiveResponses];
 
 export type GetMaintenanceWindowsData = {
     body?: never;
