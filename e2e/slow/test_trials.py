@@ -19,6 +19,7 @@ TRIALS = {
     "a repair while what does it is shot": ("repair_under_fire",),
     "all changes, while an application works": ("driver_under_change",),
     "nodes without a control plane": ("static_stability",),
+    "a restore to a moment, into another shape": ("point_in_time",),
 }
 
 

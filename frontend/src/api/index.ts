@@ -35,6 +35,7 @@ export type {
   ImageOrder,
   Invitation,
   InvitationOffer,
+  LogArchive,
   MaintenanceWindow,
   MaintenanceWindows,
   Member,

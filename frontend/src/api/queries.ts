@@ -152,6 +152,8 @@ export const backupSchedulesQuery = (id: string) => generated.listBackupSchedule
 
 export const backupEstimateQuery = (id: string) => generated.estimateBackupOptions({ path: { cluster_id: id } });
 
+export const logArchiveQuery = (id: string) => generated.getLogArchiveOptions({ path: { cluster_id: id } });
+
 /** What a restore would do; null: it is not said yet what to restore, and nobody asks. */
 export const restorePlanQuery = (backupId: string, order: RestoreOrder | null) => ({
   queryKey: ["restore plan", backupId, order],
@@ -222,6 +224,7 @@ export {
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
   runRepairMutation,
+  setLogArchiveMutation,
   setMaintenanceWindowsMutation,
   setRepairPolicyMutation,
   setRepairScheduleMutation,

@@ -21,7 +21,9 @@ import {
 } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
 import { ErrorBox } from "../components/error-box";
+import { momentIn } from "../util/moment-text";
 import { count, formatBytes } from "../util/size";
+import { RestorePoint } from "./restore-point";
 
 type Mode = RestoreOrder["mode"];
 
@@ -49,6 +51,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
   const [chosen, setChosen] = useState<string[]>([]);
   const [suffix, setSuffix] = useState("_restored");
   const [target, setTarget] = useState<string | null>(null);
+  const [point, setPoint] = useState<string | null>(null);
   const names = detail.data?.tables.map(({ keyspace, table }) => `${keyspace}.${table}`) ?? [];
   const missing =
     mode === "copy" && chosen.length === 0
@@ -57,7 +60,9 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
         ? "A copy needs another name."
         : mode === "cluster" && target === null
           ? "Choose the cluster."
-          : undefined;
+          : point !== null && momentIn(point) === null
+            ? "Write the moment like 2026-01-31 14:05:00."
+            : undefined;
   const order: RestoreOrder | null = missing
     ? null
     : {
@@ -67,6 +72,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
           return { keyspace, table, as_table: mode === "copy" ? `${table}${suffix.trim()}` : null };
         }),
         cluster_id: mode === "cluster" ? target : null,
+        point_in_time: point === null ? null : momentIn(point),
       };
   const plan = useQuery({ ...restorePlanQuery(backup.id, order), enabled: order !== null });
   const restore = useMutation({
@@ -105,6 +111,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
           />
         </FormField>
       )}
+      <RestorePoint backup={backup} text={point} onChange={setPoint} />
       <FormField label="Tables" description={mode === "copy" ? undefined : "None chosen: all that are in the backup."}>
         <Multiselect
           selectedOptions={options.filter(({ value }) => chosen.includes(value))}

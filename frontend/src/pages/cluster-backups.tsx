@@ -18,6 +18,7 @@ import {
 import { ActionButton } from "../components/action-button";
 import { BackupTable } from "../components/backup-table";
 import { ConfirmModal } from "../components/confirm-modal";
+import { LogArchiveCard } from "../components/log-archive";
 import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
 import { RowButton } from "../components/row-button";
@@ -34,6 +35,7 @@ export function ClusterBackups({ cluster }: { cluster: Cluster }) {
         <SpaceBetween size="l">
           <Backups cluster={cluster} overview={data} />
           <Schedules cluster={cluster} overview={data} />
+          <LogArchiveCard cluster={cluster} />
         </SpaceBetween>
       )}
     </QueryView>
