@@ -20,6 +20,7 @@ from backend.repairs.models import RepairRun, RepairSchedule, RepairSegment, Rep
 from backend.repairs.planning import tokens
 from backend.repairs.states import RepairRunReason, RepairSegmentState
 from provisioner import runner
+from provisioner.agent.fake import AgentFault
 from provisioner.agent.fake_ring import Table
 from provisioner.operations import registry, repair, testing
 from provisioner.operations.repairing import bearing, live, saying
@@ -233,6 +234,33 @@ def test_a_coordinator_that_is_started_anew_costs_its_segment_only(world: Repair
     assert world.latest().state == "done"
     world.assert_each_range_once("orders", "visits")
     assert "repair-lost" in set(world.latest().segments.values_list("error_code", flat=True))
+
+
+def test_an_agent_that_is_silent_for_a_while_costs_nothing(world: RepairWorld) -> None:
+    world.agents.set_looks({"repair": 3})
+    operation = world.repair()
+    world.go(operation, until=lambda: world.latest().segments.filter(state="running").exists())
+    row = world.latest().segments.filter(state="running")[0]
+    world.agents.inject(AgentFault(name="unreachable", node=row.coordinator, times=30))
+    world.go(operation)
+    run = world.latest()
+    assert (run.state, run.segments_given_up) == ("done", 0)
+    assert set(run.segments.values_list("error_code", flat=True)) == {""}
+    world.assert_each_range_once("orders", "visits")
+
+
+def test_a_worker_that_lags_behind_another_writes_nothing(world: RepairWorld) -> None:
+    world.agents.set_looks({"repair": 2})
+    operation = world.repair()
+    world.go(operation, until=lambda: world.latest().segments.filter(state="running").exists())
+    lagging = live.KNOWN[world.latest().id]
+    assert progress.recorded(world.latest(), note="the other one's")
+    with pytest.raises(live.SomebodyElse):
+        live.written(lagging, note="what the first one thinks")
+    assert world.latest().note == "the other one's"
+    world.go(operation)
+    assert world.latest().state == "done"
+    world.assert_each_range_once("orders", "visits")
 
 
 def test_a_table_that_is_dropped_does_not_stop_the_others(world: RepairWorld) -> None:
