@@ -23,6 +23,7 @@ class Permission(StrEnum):
     TOKENS_WRITE = "tokens:write"
     CLOUD_ACCOUNTS_WRITE = "cloud-accounts:write"
     AUDIT_READ = "audit:read"
+    BACKUPS_EXPORT = "backups:export"
     IMAGES_WRITE = "images:write"
 
 
@@ -34,7 +35,12 @@ _OPERATOR = _VIEWER | {
     Permission.OPERATIONS_WRITE,
     Permission.TOKENS_WRITE,
 }
-_ADMIN = _OPERATOR | {Permission.MEMBERS_WRITE, Permission.AUDIT_READ, Permission.CLOUD_ACCOUNTS_WRITE}
+_ADMIN = _OPERATOR | {
+    Permission.MEMBERS_WRITE,
+    Permission.AUDIT_READ,
+    Permission.CLOUD_ACCOUNTS_WRITE,
+    Permission.BACKUPS_EXPORT,
+}
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.VIEWER: _VIEWER,

@@ -9,6 +9,7 @@ from backend.backups import (
     actions,
     archive_actions,
     archive_queries,
+    downloads,
     location_actions,
     location_queries,
     queries,
@@ -172,6 +173,18 @@ def delete_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
 def verify_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
     """Looks at the size of every object and reads a sample of them."""
     return prepared(actions.verify_backup(identity(request), backup_id), status=202)
+
+
+@router.post("/backups/{backup_id}/download", operation_id="download_backup", response=schemas.Download)
+def download_backup(request: HttpRequest, backup_id: str, order: schemas.DownloadOrder) -> HttpResponse:
+    """Signed addresses to fetch a backup from, object by object, for a copy of one's own."""
+    return prepared(downloads.addresses(identity(request), backup_id, order))
+
+
+@router.post("/backup-key/reveal", operation_id="reveal_backup_key", response=schemas.BackupKey)
+def reveal_backup_key(request: HttpRequest) -> HttpResponse:
+    """Shows the key that opens the organisation's backups; that it was shown is in the audit log."""
+    return prepared(downloads.reveal_key(identity(request)))
 
 
 @router.post("/backups/{backup_id}/restore/plan", operation_id="plan_restore", response=schemas.RestorePlan)

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
-from backend.backups import plans, vault_keys
+from backend.backups import listing, plans, vault_keys
 from backend.backups.location_queries import get_location, location_not_found, locations, open_work
 from backend.backups.models import BackupLocation
 from backend.backups.ordering import named, record, start
@@ -99,6 +99,7 @@ def delete_location(who: Identity, location_id: str) -> None:
     row = _locked_location(who, location_id)
     backups = row.backups.exclude(state=BackupState.DELETED).count()
     schedules = row.schedules.filter(deleted_at=None, cluster__deleted_at=None).count()
+    schedules += row.second_schedules.filter(deleted_at=None, cluster__deleted_at=None).count()
     reason = reason_against_location_delete(may=True, operators=False, backups=backups, schedules=schedules)
     if reason:
         raise Conflict("backup_location_in_use", reason, hint="Move or delete these first.")
@@ -151,6 +152,7 @@ def start_purge(location: BackupLocation, organisation_id: str, *, actor: str) -
     if found := open_work("purge_backups", location=location.id, organisation_id=organisation_id):
         return found
     BackupLocation.objects.filter(id=location.id).update(swept_at=Now())
+    listing.ensure_place(location, organisation_id)
     return operations.start(
         organisation_id=organisation_id,
         kind="purge_backups",

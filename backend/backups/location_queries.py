@@ -61,6 +61,9 @@ def get_location(who: Identity, location_id: str) -> dict[str, Any]:
     schedules = row.schedules.filter(
         cluster__organisation_id=who.organisation_id, deleted_at=None, cluster__deleted_at=None
     ).count()
+    schedules += row.second_schedules.filter(
+        cluster__organisation_id=who.organisation_id, deleted_at=None, cluster__deleted_at=None
+    ).count()
     stored = BackupObject.objects.filter(**mine, location=row).aggregate(total=Sum("stored_bytes"))["total"]
     change = reason_against_location_change(may=may, operators=operators)
     against_delete = reason_against_location_delete(may=may, operators=operators, backups=backups, schedules=schedules)

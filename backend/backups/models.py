@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from backend.accounts.models import Organisation
-from backend.backups.states import BackupState, LocationKind, NodeBackupState, RestoreMode, RestoreState
+from backend.backups.states import BackupState, CopyState, LocationKind, NodeBackupState, RestoreMode, RestoreState
 from backend.clusters.models import Cluster, Node
 from backend.core import ids
 
@@ -68,6 +68,13 @@ class BackupSchedule(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_backup_schedule_id)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="backup_schedules")
     location = models.ForeignKey(BackupLocation, on_delete=models.PROTECT, related_name="schedules")
+    second_location = models.ForeignKey(
+        BackupLocation,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="second_schedules",
+        help_text="Where its complete backups are copied to; null: nowhere",
+    )
     name = models.CharField(max_length=63)
     cron = models.CharField(max_length=100, blank=True, help_text="Five fields; empty: by interval")
     interval_minutes = models.PositiveIntegerField(null=True)
@@ -232,7 +239,9 @@ class BackupObject(models.Model):
     stored_at = models.DateTimeField(null=True)
     verified_at = models.DateTimeField(null=True, help_text="When its size was last looked at")
     read_at = models.DateTimeField(null=True, help_text="When its contents were last compared")
-    bad = models.CharField(max_length=16, blank=True, help_text="missing, size or content; empty: as far as known well")
+    bad = models.CharField(
+        max_length=16, blank=True, help_text="missing, size, content, unknown; empty: well as far as known"
+    )
     unneeded_since = models.DateTimeField(null=True, help_text="Since when no bundle refers to it")
     doomed_at = models.DateTimeField(null=True, help_text="Since when it is being deleted")
 
@@ -272,6 +281,66 @@ class BackupBundle(models.Model):
         return self.sstable
 
 
+class BackupPlace(models.Model):
+    """What an organisation has in a location, and when the store's own list was last held against the index."""
+
+    location = models.ForeignKey(BackupLocation, on_delete=models.CASCADE, related_name="places")
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="+")
+    listing_due_at = models.DateTimeField()
+    cursor = models.CharField(max_length=200, blank=True, help_text="Name up to which this week's list was read")
+    foreign_backups = models.PositiveIntegerField(default=0, help_text="With manifests there, and unknown here")
+    unknown_objects = models.PositiveIntegerField(default=0, help_text="That the last list has found")
+    missing_objects = models.PositiveIntegerField(default=0, help_text="That the last list has not found")
+    listed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["location", "organisation"], name="backup_place_once")]
+        indexes = [models.Index(fields=["listing_due_at"], name="backup_place_due")]
+
+    def __str__(self) -> str:
+        return f"{self.organisation_id} in {self.location_id}"
+
+
+class BackupCopy(models.Model):
+    """A complete backup in a second location: the same objects and manifests, byte for byte."""
+
+    backup = models.ForeignKey(Backup, on_delete=models.PROTECT, related_name="copies")
+    location = models.ForeignKey(BackupLocation, on_delete=models.PROTECT, related_name="copies")
+    state = models.CharField(max_length=16, default=CopyState.RUNNING)
+    cursor = models.BigIntegerField(default=0, help_text="Id of the last object that it refers to")
+    bytes = models.BigIntegerField(default=0, help_text="As they are stored")
+    copied_bytes = models.BigIntegerField(default=0, help_text="That were not there already")
+    transfer = models.JSONField(default=dict, help_text="Of an object in parts: key, upload, part_bytes, receipts")
+    damaged_manifest = models.CharField(max_length=200, blank=True)
+    operation_id = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["backup", "location"], name="backup_copy_once"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[s.value for s in CopyState]), name="backup_copy_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"copy of {self.backup_id} in {self.location_id}"
+
+
+class BackupCopyEntry(models.Model):
+    """A reference from a copy to an object of its location."""
+
+    copy = models.ForeignKey(BackupCopy, on_delete=models.CASCADE, related_name="entries")
+    object = models.ForeignKey(BackupObject, on_delete=models.PROTECT, related_name="copy_entries")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["copy", "object"], name="backup_copy_entry_once")]
+
+    def __str__(self) -> str:
+        return f"{self.object_id} in {self.copy_id}"
+
+
 class TableReading(models.Model):
     """The tables of a cluster as its database told them last: for choosing, and for comparing before a restore."""
 
@@ -294,6 +363,13 @@ class Restore(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="restores")
     backup = models.ForeignKey(Backup, on_delete=models.PROTECT, related_name="restores")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="restores", help_text="Into which")
+    location = models.ForeignKey(
+        BackupLocation,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="From which; null: the backup's first",
+    )
     mode = models.CharField(max_length=16)
     tables = models.JSONField(default=list, help_text="keyspace, table, as_keyspace, as_table")
     point_in_time = models.DateTimeField(null=True, help_text="Until when; null: as the backup has it")

@@ -18,12 +18,13 @@ from backend.backups.models import (
     ArchivePiece,
     Backup,
     BackupBundle,
+    BackupCopyEntry,
     BackupLocation,
     BackupNode,
     BackupObject,
     BackupTable,
 )
-from backend.backups.states import NodeBackupState
+from backend.backups.states import CopyState, NodeBackupState
 
 GRACE = timedelta(hours=24)
 """How long what nobody needs any more stays: a backup that is cancelled and made again finds it."""
@@ -62,6 +63,13 @@ class StoredObject:
 
 def of_backup(backup: Backup) -> QuerySet[BackupObject]:
     return BackupObject.objects.filter(entries__node__backup=backup).distinct()
+
+
+def everywhere(backup: Backup) -> QuerySet[BackupObject]:
+    """Its objects in its location and in those that it was copied to."""
+    first = BackupBundle.objects.filter(object=OuterRef("pk"), node__backup=backup)
+    copied = BackupCopyEntry.objects.filter(object=OuterRef("pk"), copy__backup=backup, copy__state=CopyState.COMPLETE)
+    return BackupObject.objects.filter(Q(Exists(first)) | Q(Exists(copied)), organisation_id=backup.organisation_id)
 
 
 @transaction.atomic
@@ -217,8 +225,9 @@ def mark(location: BackupLocation, organisation_id: str) -> int:
 
 def _unneeded(location: BackupLocation, organisation_id: str) -> QuerySet[BackupObject]:
     needed = BackupBundle.objects.filter(object=OuterRef("pk"))
+    copied = BackupCopyEntry.objects.filter(object=OuterRef("pk"))
     return BackupObject.objects.filter(
-        ~Exists(needed), ~Exists(_PIECES), location=location, organisation_id=organisation_id
+        ~Exists(needed), ~Exists(copied), ~Exists(_PIECES), location=location, organisation_id=organisation_id
     )
 
 
@@ -234,6 +243,7 @@ def doom(location: BackupLocation, organisation_id: str, *, grace: timedelta) ->
     # A statement of its own, after the locks: what was referred to in between is seen.
     needed = set(BackupBundle.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
     needed |= set(ArchivePiece.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
+    needed |= set(BackupCopyEntry.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
     BackupObject.objects.filter(id__in=needed).update(unneeded_since=None)
     chosen = BackupObject.objects.filter(id__in=[one for one in locked if one not in needed])
     chosen.update(doomed_at=Now())
@@ -253,8 +263,9 @@ def gone(location: BackupLocation, organisation_id: str, keys: Collection[str]) 
 def would_free(location: BackupLocation, organisation_id: str, *, without: Collection[str]) -> dict[str, Any]:
     """What no backup would need any more if those `without` (ids) were gone: objects and bytes as they are stored."""
     needed = BackupBundle.objects.filter(object=OuterRef("pk")).exclude(node__backup_id__in=without)
+    copied = BackupCopyEntry.objects.filter(object=OuterRef("pk")).exclude(copy__backup_id__in=without)
     rows = BackupObject.objects.filter(
-        ~Exists(needed), ~Exists(_PIECES), location=location, organisation_id=organisation_id
+        ~Exists(needed), ~Exists(copied), ~Exists(_PIECES), location=location, organisation_id=organisation_id
     )
     over = rows.filter(unneeded_since__lt=Now() - GRACE)
     return {

@@ -11,6 +11,8 @@ BACKUP_SECONDS = 60
 VERIFY_SECONDS = 30
 RESTORE_SECONDS = 60
 PURGE_SECONDS = 30
+LISTING_SECONDS = 30
+COPY_SECONDS = 60
 
 _HOURS = 3600
 
@@ -59,6 +61,22 @@ def restore(nodes: Sequence[Node], *, mode: RestoreMode, moment: bool = False) -
         *changes,
         on_each("import_files", "Give the files to the database", 6 * _HOURS, mid_way=True),
         on_each("remove_fetched", "Remove what was fetched", 600, mid_way=True),
+    ]
+
+
+def copy() -> Groups:
+    return [
+        [PlannedStep("check_copy", "Check both locations", deadline_seconds=120)],
+        [PlannedStep("refer_objects", "Find out what is not there yet", deadline_seconds=_HOURS)],
+        [PlannedStep("copy_objects", "Copy and verify objects", deadline_seconds=72 * _HOURS)],
+        [PlannedStep("copy_manifests", "Copy the manifests", deadline_seconds=600)],
+    ]
+
+
+def listing() -> Groups:
+    return [
+        [PlannedStep("list_backups", "See whose backups are there", deadline_seconds=_HOURS)],
+        [PlannedStep("list_objects", "Hold the objects against the index", deadline_seconds=12 * _HOURS)],
     ]
 
 

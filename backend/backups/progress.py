@@ -248,6 +248,11 @@ def pieces_fetched(node_id: int, *, after: int, cursor: int, count: int) -> None
         Restore.objects.filter(nodes__id=node_id).update(fetched_bytes=F("fetched_bytes") + count)
 
 
+def turned_to(restore_id: str, location_id: str) -> None:
+    """It goes on from another location, where what is damaged in this one is well."""
+    Restore.objects.filter(id=restore_id, state=RestoreState.RUNNING).update(location_id=location_id)
+
+
 def fetch_taken_back(node_id: int) -> None:
     RestoreNode.objects.filter(id=node_id).update(cursor=0, piece_cursor=0, fetched_bytes=0)
 

@@ -8,6 +8,7 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity
+from backend.backups import copies
 from backend.backups.access import cluster_of, may_change, shown
 from backend.backups.location_queries import location_for
 from backend.backups.models import (
@@ -162,10 +163,20 @@ def _backups(who: Identity, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             organisation_id=who.organisation_id, kind="verify_backup", state__in=OPEN
         )
     }
-    return [
-        _backup(who, row, bad.get(row["id"], ""), restoring=row["id"] in restoring, verifying=row["id"] in verifying)
+    elsewhere = copies.with_healthy_copy(ids)
+    shown = [
+        _backup(
+            who,
+            row,
+            bad.get(row["id"], ""),
+            elsewhere=row["id"] in elsewhere,
+            restoring=row["id"] in restoring,
+            verifying=row["id"] in verifying,
+        )
         for row in rows
     ]
+    of_backups = copies.of_backups(ids)
+    return [one | {"copies": of_backups.get(one["id"], [])} for one in shown]
 
 
 def damaged(backup_ids: Collection[str]) -> dict[str, str]:
@@ -181,7 +192,10 @@ def _bad_objects(backup_ids: Collection[str]) -> QuerySet[BackupObject]:
     return BackupObject.objects.filter(~Q(bad=""), location_id__in=places)
 
 
-def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, verifying: bool) -> dict[str, Any]:
+def _backup(
+    who: Identity, row: dict[str, Any], bad: str, *, elsewhere: bool, restoring: bool, verifying: bool
+) -> dict[str, Any]:
+    """`elsewhere`: a copy in a second location is well."""
     state, may = BackupState(row["state"]), may_change(who)
     locked = row["locked_until"]
     is_locked = locked is not None and locked > datetime.now(UTC)
@@ -189,6 +203,7 @@ def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, ve
         state, may=may, locked_until=f"{locked:%Y-%m-%d %H:%M} UTC" if is_locked else "", restoring=restoring
     )
     missing = row["missing"][0] if row["missing"] else ""
+    lost = "" if elsewhere else bad
     return {
         "id": row["id"],
         "cluster_id": row["cluster_id"],
@@ -220,7 +235,10 @@ def _backup(who: Identity, row: dict[str, Any], bad: str, *, restoring: bool, ve
         "allowed_actions": [
             allowed("delete_backup", deleting),
             allowed("verify_backup", reason_against_verifying(state, may=may, verifying=verifying)),
-            allowed("restore_backup", reason_against_restoring(state, may=may, missing=missing, damaged=bad)),
+            allowed(
+                "restore_backup",
+                reason_against_restoring(state, may=may, missing=missing, damaged=lost),
+            ),
         ],
     }
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Sum
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
-from backend.backups import plans
+from backend.backups import copies, plans
 from backend.backups.archive_queries import pieces_for, restorable
 from backend.backups.assignment import Place, same_shape
 from backend.backups.models import Backup, BackupBundle, BackupTable, Restore, RestoreNode
@@ -137,6 +137,9 @@ def _warnings(backup: Backup, mode: RestoreMode, *, same: bool, nodes: Sequence[
         found.append("The cluster has another shape than when it was backed up: every node fetches all files.")
     if backup.reason:
         found.append(backup.reason)
+    place = copies.healthy(backup)
+    if place is not None and place.id != backup.location_id:
+        found.append(f"It is damaged in {backup.location.name}: its copy in {place.name} is restored.")
     return found
 
 
@@ -163,6 +166,7 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         organisation_id=who.organisation_id,
         backup=backup,
         cluster=cluster,
+        location=copies.healthy(backup),
         mode=order.mode,
         tables=[one.document() for one in chosen],
         point_in_time=order.point_in_time,

@@ -90,6 +90,14 @@ def _locked_schedule(cluster: Cluster, schedule_id: str) -> BackupSchedule:
 
 def _schedule_columns(who: Identity, cluster: Cluster, order: BackupScheduleOrder) -> dict[str, Any]:
     location = location_for(who, order.location_id)
+    second = None if order.second_location_id is None else location_for(who, order.second_location_id)
+    if second is not None and second.id == location.id:
+        raise Invalid(
+            "same_location",
+            "The second location is the first.",
+            hint="Name one in another region or account, or none.",
+            field="second_location_id",
+        )
     try:
         due = timing.next_due(
             cron=order.cron or "",
@@ -101,9 +109,10 @@ def _schedule_columns(who: Identity, cluster: Cluster, order: BackupScheduleOrde
         raise Invalid(
             "cron_never_fires", str(error), hint="For example 30 2 * * *: every night at half past two.", field="cron"
         ) from error
-    return order.model_dump(exclude={"cron", "selection", "location_id"}) | {
+    return order.model_dump(exclude={"cron", "selection", "location_id", "second_location_id"}) | {
         "cron": order.cron or "",
         "selection": chosen(cluster, order.selection),
         "location": location,
+        "second_location": second,
         "due_at": due if order.enabled else None,
     }

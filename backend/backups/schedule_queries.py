@@ -27,7 +27,7 @@ _NEXT_SHOWN = 3
 def list_schedules(who: Identity, cluster_id: str) -> dict[str, Any]:
     """By name. Raises NotFound."""
     cluster = cluster_of(who, cluster_id)
-    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
+    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location", "second_location")
     against = against_scheduling(who, cluster)
     return {
         "items": [_schedule(row, against) for row in rows.order_by("name")],
@@ -38,7 +38,7 @@ def list_schedules(who: Identity, cluster_id: str) -> dict[str, Any]:
 def get_schedule(who: Identity, cluster_id: str, schedule_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     cluster = cluster_of(who, cluster_id)
-    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location")
+    rows = BackupSchedule.objects.filter(cluster=cluster, deleted_at=None).select_related("location", "second_location")
     row = rows.filter(id=schedule_id).first()
     if row is None:
         raise schedule_not_found()
@@ -65,6 +65,8 @@ def _schedule(row: BackupSchedule, against: str | None) -> dict[str, Any]:
         "selection": shown(row.selection),
         "location_id": row.location_id,
         "location_name": row.location.name,
+        "second_location_id": row.second_location_id,
+        "second_location_name": None if row.second_location is None else row.second_location.name,
         "keep_days": row.keep_days,
         "keep_count": row.keep_count,
         "keep_after_deletion_days": row.keep_after_deletion_days,

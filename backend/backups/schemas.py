@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ninja import Schema
 from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints, model_validator
 
-from backend.backups.states import BackupState, LocationKind, NodeBackupState, RestoreMode, RestoreState
+from backend.backups.states import BackupState, CopyState, LocationKind, NodeBackupState, RestoreMode, RestoreState
 from backend.clusters.schemas import ClusterOrder
 from backend.core.schemas import AllowedAction, Line, RequestBody
 from backend.operations.schemas import Operation
@@ -135,6 +135,7 @@ class BackupScheduleOrder(RequestBody):
     time_zone: TimeZone = Field("UTC", description="Of cron, for example Europe/Vienna")
     selection: Selection = Field(default=[], description="Empty: all tables that are not the engine's own")
     location_id: str | None = Field(None, description="null: the installation's")
+    second_location_id: str | None = Field(None, description="Complete backups are copied there; null: nowhere")
     keep_days: Days | None = Field(None, description="Older backups go; null: no matter how old")
     keep_count: Count | None = Field(None, description="So many complete ones stay; null: all")
     keep_after_deletion_days: Annotated[int, Field(ge=0, le=_YEARS)] = Field(
@@ -161,6 +162,8 @@ class BackupSchedule(Schema):
     selection: list[TableChoice]
     location_id: str
     location_name: str
+    second_location_id: str | None
+    second_location_name: str | None
     keep_days: int | None
     keep_count: int | None
     keep_after_deletion_days: int
@@ -216,6 +219,18 @@ class BackupTable(Schema):
     bytes: int
 
 
+class BackupCopy(Schema):
+    """A backup in a second location."""
+
+    location_id: str
+    location_name: str
+    state: CopyState
+    bytes: int = Field(description="As they are stored")
+    copied_bytes: int = Field(description="That were not there already")
+    operation_id: str | None
+    finished_at: datetime | None
+
+
 class Backup(Schema):
     id: str
     cluster_id: str
@@ -244,6 +259,7 @@ class Backup(Schema):
     created_by: str
     created_at: datetime
     finished_at: datetime | None
+    copies: list[BackupCopy] = Field(description="In second locations")
     allowed_actions: list[AllowedAction]
 
 
@@ -280,6 +296,35 @@ class PurgePlan(Schema):
     bytes: int = Field(description="That would be freed")
     waiting_objects: int = Field(description="Of these, those that stay for the grace first")
     grace_seconds: int
+
+
+class DownloadOrder(RequestBody):
+    hours: Annotated[int, Field(ge=1, le=168)] = Field(12, description="How long the addresses can be used")
+    location_id: str | None = Field(None, description="Where a copy of it is; null: its first location")
+    after: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        None, description="next_after of the answer before; null: from the beginning"
+    )
+
+
+class DownloadItem(Schema):
+    name: str = Field(description="In the store, below its prefix")
+    bytes: int | None = Field(description="null: a manifest, which is small")
+    url: str = Field(description="For reading this one object, with GET")
+
+
+class Download(Schema):
+    """Addresses of some objects of a backup; with the first come its manifests."""
+
+    items: list[DownloadItem]
+    expires_at: datetime
+    next_after: str | None = Field(description="To be asked with for the rest; null: these were the last")
+
+
+class BackupKey(Schema):
+    """The key with which an organisation's backups are encrypted."""
+
+    key_id: str
+    key: str = Field(description="32 bytes in base64. Whoever has it can read every backup")
 
 
 class RestoreTable(RequestBody):

@@ -26,6 +26,14 @@ class BackupState(StrEnum):
     DELETED = "deleted"
 
 
+class CopyState(StrEnum):
+    """Of a backup in a second location. CANCELLED: it is not tried again by itself."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+
+
 class NodeBackupState(StrEnum):
     """LOST: the node did not answer, so nothing of it is in the backup."""
 

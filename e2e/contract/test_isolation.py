@@ -31,6 +31,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "replace_backup_schedule": {"name": "nightly", "cron": "0 3 * * *", "keep_count": 1},
     "restore_backup": {"mode": "replace"},
     "set_log_archive": {"enabled": True},
+    "download_backup": {},
     "plan_restore": {"mode": "replace"},
     "plan_import": {},
     "create_import": {},

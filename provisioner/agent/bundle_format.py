@@ -81,6 +81,38 @@ def sealed(keys: BundleKeys, sstable_format: str, components: Mapping[str, bytes
     return b"".join(out)
 
 
+def around(size: int, begin: int, length: int) -> tuple[int, int]:
+    """Begin and length of the whole chunks of an object of `size` bytes that a part of it touches."""
+    start, sealed_chunk = len(MAGIC) + _KEY_ID_BYTES, CHUNK_BYTES + _TAG_BYTES
+    first = max(0, begin - start) // sealed_chunk
+    last = max(0, begin + length - 1 - start) // sealed_chunk
+    chunks_begin = 0 if begin < start else start + first * sealed_chunk
+    return chunks_begin, min(size, start + (last + 1) * sealed_chunk) - chunks_begin
+
+
+def check_chunks(keys: BundleKeys, key: str, size: int, begin: int, content: bytes) -> None:
+    """That chunks of an object are what was written, at their place: `begin` is as `around` tells it.
+
+    DamagedObjectError, WrongKeyError.
+    """
+    start, sealed_chunk = MAGIC + keys.key_id, CHUNK_BYTES + _TAG_BYTES
+    if begin == 0:
+        if content[: len(MAGIC)] != MAGIC:
+            raise DamagedObjectError("it does not begin as an object does")
+        if content[: len(start)] != start:
+            raise WrongKeyError("it was encrypted with another key")
+        begin, content = len(start), content[len(start) :]
+    cipher = AESGCM(_hmac(keys.objects, key.encode()))
+    number = (begin - len(start)) // sealed_chunk
+    for at in range(0, len(content), sealed_chunk):
+        piece = content[at : at + sealed_chunk]
+        try:
+            cipher.decrypt(_nonce(number, last=begin + at + len(piece) == size), piece, start)
+        except (InvalidTag, ValueError) as error:
+            raise DamagedObjectError("its bytes were changed") from error
+        number += 1
+
+
 def opened(keys: BundleKeys, key: str, content: bytes) -> tuple[str, dict[str, bytes]]:
     """The SSTable's format and its components. DamagedObjectError, WrongKeyError."""
     start, rest = content[: len(MAGIC) + _KEY_ID_BYTES], content[len(MAGIC) + _KEY_ID_BYTES :]

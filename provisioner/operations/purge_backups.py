@@ -6,11 +6,12 @@ asked for nothing but deletions.
 
 from datetime import UTC, datetime
 
-from backend.backups import archive_progress, archive_queries, objects, progress
+from backend.backups import archive_progress, archive_queries, copies, objects, progress
 from backend.backups.location_queries import expired
 from backend.backups.models import Backup, BackupLocation
 from provisioner.operations.backup_store import folder_of, in_words, manifest_name, open_store
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.copy_backup import delete_manifests_of
 from provisioner.operations.verify_backup import object_name
 
 _MANIFESTS_AT_ONCE = 500
@@ -32,8 +33,14 @@ def delete_manifests(context: StepContext) -> Outcome:
     """Of one backup after the other: without its manifests it cannot be restored, so nothing half is ever offered."""
     location = _location(context)
     left = progress.to_delete(location.id, context.operation.organisation_id)
-    if not left:
+    copied = copies.to_delete(location.id, context.operation.organisation_id)
+    if not left and not copied:
         return Done()
+    if not left:
+        with in_words():
+            delete_manifests_of(copied[0])
+        copies.forget(copied[0])
+        return Wait(0, f"{len(copied)} copies to be deleted")
     backup = left[0]
     with in_words():
         _delete_manifests_of(location, backup)

@@ -6,8 +6,8 @@ Fetched files lie beside the data, where the engine does not see them. A damaged
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.backups import progress, vault_keys
-from backend.backups.models import BackupBundle, Restore, RestoreNode
+from backend.backups import copies, objects, progress, vault_keys
+from backend.backups.models import BackupBundle, BackupLocation, Restore, RestoreNode
 from backend.backups.restoring import SPARE, differences_of
 from backend.backups.states import BackupState, RestoreMode
 from backend.clusters.models import Node
@@ -45,9 +45,11 @@ def check_restore(context: StepContext) -> Outcome:
     key = key_for(backup)
     with in_words():
         try:
-            check_manifests(open_store(backup.location, backup.organisation_id), key, backup)
+            check_manifests(open_store(place_of(restore), backup.organisation_id), key, backup)
         except DamagedManifest as error:
-            progress.manifests_verified(backup.id, damaged=error.name)
+            _note_damaged_manifest(restore, error.name)
+            if _turn(restore):
+                return Wait(0, f"{error} The copy in {place_of(restore).name} is restored.")
             raise Blocked("backup-damaged", str(error), "Cancel, and restore another backup.") from error
     described = describe_schema(context, live_nodes(cluster_of(context)))
     if isinstance(described, Wait):
@@ -99,9 +101,12 @@ def fetch_files(context: StepContext) -> Outcome:
     name = _fetch_name(context, part)
     if context.pause_wanted and not is_running(part.node, name):
         return Standing(f"{size_of(part.fetched_bytes)} of {size_of(part.bytes)} are here")
+    if place_of(restore).id != backup.location_id:
+        # What was begun from the first location, where an object is damaged.
+        forget_job(part.node, _fetch_name(context, part, first=True))
     parameters: dict[str, Any] = {
         "restore": folder_of(restore),
-        "store": vault_keys.store_of(backup.location, backup.organisation_id),
+        "store": vault_keys.store_of(place_of(restore), backup.organisation_id),
         "encryption": vault_keys.encryption(key_for(backup)),
         "bundles": [
             {
@@ -114,7 +119,21 @@ def fetch_files(context: StepContext) -> Outcome:
             for one in batch
         ],
     }
-    job = run_on(part.node, name, "fetch-bundles", parameters)
+    try:
+        job = run_on(part.node, name, "fetch-bundles", parameters)
+    except Blocked as damaged:
+        if damaged.code != "object-damaged":
+            raise
+        found = [one for one in batch if one.object.key in damaged.sentence]
+        objects.looked_at(
+            [copies.object_in(place_of(restore), backup, one).id for one in found],
+            bad={one.object.key: "content" for one in found},
+            contents=True,
+        )
+        if not found or not _turn(restore):
+            raise
+        forget_job(part.node, name)
+        return Wait(0, f"{damaged.sentence} It goes on from the copy in {place_of(restore).name}.")
     size = sum(one.object.bytes for one in batch)
     if isinstance(job, Wait):
         done = part.fetched_bytes + (job.progress or 0.0) * size
@@ -169,7 +188,7 @@ def create_tables(context: StepContext) -> Outcome:
     restore = _restore(context)
     backup = restore.backup
     with in_words():
-        store = open_store(backup.location, backup.organisation_id)
+        store = open_store(place_of(restore), backup.organisation_id)
         schema = get_sealed(store, key_for(backup), schema_name(backup), sha256=backup.schema_sha256)
     nodes = live_nodes(cluster_of(context))
     keyspaces = [_keyspace(restore, one, nodes) for one in schema["keyspaces"]]
@@ -271,12 +290,38 @@ def _tables_fetched(part: RestoreNode) -> set[tuple[str, str]]:
 
 
 def _restore(context: StepContext) -> Restore:
-    rows = Restore.objects.select_related("backup__location", "backup__cluster", "cluster")
+    rows = Restore.objects.select_related("backup__location", "backup__cluster", "cluster", "location")
     return rows.get(id=context.operation.parameters["restore"])
 
 
-def _fetch_name(context: StepContext, part: RestoreNode) -> str:
-    return names.job(context.operation, f"fetch-{part.cursor}")
+def _fetch_name(context: StepContext, part: RestoreNode, *, first: bool = False) -> str:
+    second = not first and place_of(part.restore).id != part.restore.backup.location_id
+    return names.job(context.operation, f"fetch-{part.cursor}{'-copy' if second else ''}")
+
+
+def place_of(restore: Restore) -> BackupLocation:
+    """Where it is read from."""
+    return restore.location or restore.backup.location
+
+
+def _turn(restore: Restore) -> bool:
+    """To a location where all of it is well, as far as known. False: there is none but this."""
+    place = copies.healthy(restore.backup)
+    if place is None or place.id == place_of(restore).id:
+        return False
+    progress.turned_to(restore.id, place.id)
+    restore.location = place
+    return True
+
+
+def _note_damaged_manifest(restore: Restore, name: str) -> None:
+    place = place_of(restore)
+    if place.id == restore.backup.location_id:
+        progress.manifests_verified(restore.backup_id, damaged=name)
+        restore.backup.damaged_manifest = name
+    else:
+        for copy in restore.backup.copies.filter(location=place):
+            copies.manifests_verified(copy.id, damaged=name)
 
 
 def _succeeded(operation: Operation) -> None:

@@ -11,8 +11,9 @@ from datetime import timedelta
 
 from django.db.models import F, Q, QuerySet
 
-from backend.backups import objects, progress, vault_keys
-from backend.backups.models import Backup, BackupObject
+from backend.backups import copies, objects, progress, vault_keys
+from backend.backups.models import Backup, BackupCopy, BackupObject
+from backend.backups.states import CopyState
 from backend.clusters.states import SERVING, NodeState
 from provisioner.agent.base import AgentError
 from provisioner.operations import names
@@ -41,13 +42,31 @@ def verify_manifests(context: StepContext) -> Outcome:
             check_manifests(store, key, backup)
         except DamagedManifest as error:
             damaged = error.name
+        in_copies = {copy.location.name: _damaged_in(copy, key) for copy in _copies(backup)}
     progress.manifests_verified(backup.id, damaged=damaged)
+    for place, name in in_copies.items():
+        if name:
+            return Done(f"{name} is damaged in {place}")
     return Done(f"{damaged} is damaged" if damaged else "manifests and signature are well")
+
+
+def _copies(backup: Backup) -> list[BackupCopy]:
+    return list(backup.copies.filter(state=CopyState.COMPLETE).select_related("location"))
+
+
+def _damaged_in(copy: BackupCopy, key: bytes) -> str:
+    try:
+        check_manifests(open_store(copy.location, copy.backup.organisation_id), key, copy.backup)
+        damaged = ""
+    except DamagedManifest as error:
+        damaged = error.name
+    copies.manifests_verified(copy.id, damaged=damaged)
+    return damaged
 
 
 def verify_sizes(context: StepContext) -> Outcome:
     backup = _backup(context)
-    every = objects.of_backup(backup)
+    every = objects.everywhere(backup).select_related("location")
     total = every.count()
     left = every.filter(Q(verified_at=None) | Q(verified_at__lt=context.operation.created_at))
     batch = list(left.order_by("id")[:SIZES_AT_ONCE])
@@ -55,15 +74,13 @@ def verify_sizes(context: StepContext) -> Outcome:
         progress.verified(backup.id, contents=False)
         return Done(_found(every, total, "have the right size"))
     with in_words():
-        store = open_store(backup.location, backup.organisation_id)
+        stores = {one.location_id: open_store(one.location, backup.organisation_id) for one in batch}
         with ThreadPoolExecutor(_THREADS) as threads:
-            sizes = list(threads.map(lambda one: store.size(_name(one)), batch))
-    bad = {
-        one.key: "missing" if size is None else "size"
-        for one, size in zip(batch, sizes, strict=True)
-        if size != one.stored_bytes
-    }
-    objects.looked_at([one.id for one in batch], bad=bad, contents=False)
+            sizes = list(threads.map(lambda one: stores[one.location_id].size(_name(one)), batch))
+    for place in stores:
+        looked = [(one, size) for one, size in zip(batch, sizes, strict=True) if one.location_id == place]
+        bad = {one.key: "missing" if size is None else "size" for one, size in looked if size != one.stored_bytes}
+        objects.looked_at([one.id for one, _ in looked], bad=bad, contents=False)
     done = total - left.count()
     return Wait(0, f"{done:,} of {total:,} objects", done / max(total, 1))
 
@@ -71,7 +88,7 @@ def verify_sizes(context: StepContext) -> Outcome:
 def verify_contents(context: StepContext) -> Outcome:
     """A sample, the longest unread first; nothing that was read this week."""
     backup = _backup(context)
-    every = objects.of_backup(backup)
+    every = objects.everywhere(backup).select_related("location")
     read = every.filter(read_at__gte=context.operation.created_at).count()
     over = Q(read_at=None) | Q(read_at__lt=context.operation.created_at - READ_AGAIN_AFTER)
     chosen = list(every.filter(over, bad="").order_by(F("read_at").asc(nulls_first=True), "id")[:1])
@@ -98,9 +115,9 @@ def _read_on_a_node(context: StepContext, backup: Backup, one: BackupObject) -> 
     if backup.cluster.state not in SERVING:
         return None
     up = backup.cluster.nodes.filter(deleted_at=None, state=NodeState.UP).select_related("cluster", "datacenter")
-    name = names.job(context.operation, f"read-{one.key[:12]}")
+    name = names.job(context.operation, f"read-{one.key[:12]}-{one.id}")
     parameters = {
-        "store": vault_keys.store_of(backup.location, backup.organisation_id),
+        "store": vault_keys.store_of(one.location, backup.organisation_id),
         "encryption": vault_keys.encryption(key_for(backup)),
         "objects": [{"key": one.key, "bytes": one.stored_bytes, "sha256": one.sha256}],
         "mode": "content",
@@ -125,7 +142,7 @@ def _read_here(backup: Backup, one: BackupObject) -> str | Wait:
         # Its size was looked at; to read so much in one go is a node's work.
         return ""
     with in_words():
-        return _wrong_with(open_store(backup.location, backup.organisation_id), one)
+        return _wrong_with(open_store(one.location, backup.organisation_id), one)
 
 
 def _wrong_with(store: Store, one: BackupObject) -> str:

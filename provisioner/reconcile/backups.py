@@ -9,7 +9,16 @@ from datetime import timedelta
 import structlog
 from django.db import transaction
 
-from backend.backups import actions, location_actions, location_queries, progress, queries, schedule_queries
+from backend.backups import (
+    actions,
+    copies,
+    listing,
+    location_actions,
+    location_queries,
+    progress,
+    queries,
+    schedule_queries,
+)
 from backend.backups.models import BackupLocation, BackupSchedule
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
@@ -36,7 +45,7 @@ def see_to_backups() -> int:
         if not mine:
             return 0
         progress.end_what_was_left()
-        started = start_due() + _purge() + _verify()
+        started = start_due() + _copy() + _list() + _purge() + _verify()
         _read_tables()
     return started
 
@@ -70,8 +79,21 @@ def _start(schedule: BackupSchedule) -> bool:
     return True
 
 
+def _list() -> int:
+    return sum(listing.start(place, actor=ACTOR) is not None for place in listing.due(at_most=AT_MOST))
+
+
+def _copy() -> int:
+    started = 0
+    for backup in copies.to_copy(at_most=AT_MOST):
+        assert backup.schedule is not None
+        assert backup.schedule.second_location is not None
+        started += copies.start(backup, backup.schedule.second_location, actor=ACTOR) is not None
+    return started
+
+
 def _purge() -> int:
-    wanted = location_queries.to_purge(every=PURGE_EVERY, at_most=AT_MOST)
+    wanted = {*location_queries.to_purge(every=PURGE_EVERY, at_most=AT_MOST), *copies.to_purge(at_most=AT_MOST)}
     for location_id, organisation_id in wanted:
         with transaction.atomic():
             location = BackupLocation.objects.get(id=location_id)

@@ -89,6 +89,16 @@ class Stored:
     modified_at: datetime
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Of an upload. `number` counts from 0; `begin`, `length` and `size`, that of the whole object, are in bytes."""
+
+    number: int
+    begin: int
+    length: int
+    size: int
+
+
 class Store(Protocol):
     """Every call raises StoreError, is answered within some three seconds, and may be repeated."""
 
@@ -112,8 +122,35 @@ class Store(Protocol):
         """What is not there any more counts as deleted. At most 1,000 at once."""
         ...
 
-    def list(self, prefix: str) -> Iterator[Stored]:
-        """All whose names begin with `prefix`, in the order of their names."""
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stored]:
+        """All whose names begin with `prefix` and come after the name `after`, in the order of their names."""
+        ...
+
+    def read(self, name: str, begin: int, length: int) -> bytes:
+        """Bytes of an object from `begin` on, fewer at its end. Raises ObjectMissing."""
+        ...
+
+    def begin_upload(self, name: str, size: int) -> str:
+        """Names an upload of an object of `size` bytes in parts; nobody sees it before it is finished."""
+        ...
+
+    def put_part(self, name: str, upload: str, part: "Part", content: bytes) -> str:
+        """A receipt, to be given back at the end. Parts come in their order; storing one twice is storing it once.
+
+        All parts but the last have one size, whole MiB and at least five.
+        """
+        ...
+
+    def copy_part(self, source: "Store", name: str, upload: str, part: "Part") -> str | None:
+        """As put_part, from an object of the same name in `source`, by the service itself. None: it cannot."""
+        ...
+
+    def finish_upload(self, name: str, upload: str, receipts: Sequence[str]) -> None:
+        """Puts the object in its place. Raises ObjectMissing when there is no such upload (any more)."""
+        ...
+
+    def abort_upload(self, name: str, upload: str) -> None:
+        """What is not there any more counts as given up."""
         ...
 
     def probe(self) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from provisioner.stores.base import (
     PROBE,
     ObjectMissing,
+    Part,
+    Store,
     Stored,
     StoreError,
     StoreFull,
@@ -67,7 +69,7 @@ class FolderStore:
             for name in names:
                 self._path(name).unlink(missing_ok=True)
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stored]:
         with _translating(self._folder):
             self._folder.stat()
             found = [
@@ -76,11 +78,48 @@ class FolderStore:
                 if path.is_file() and not path.name.startswith(_PARTIAL)
             ]
             for name, path in sorted(found):
-                if not name.startswith(prefix):
+                if not name.startswith(prefix) or name <= after:
                     continue
                 stat = path.stat()
                 modified = datetime.fromtimestamp(stat.st_mtime, UTC)
                 yield Stored(name=name, size=stat.st_size, modified_at=modified)
+
+    def read(self, name: str, begin: int, length: int) -> bytes:
+        with _translating(self._folder, name), self._path(name).open("rb") as file:
+            file.seek(begin)
+            return file.read(length)
+
+    def begin_upload(self, name: str, size: int) -> str:
+        upload = secrets.token_hex(8)
+        with _translating(self._folder):
+            self._folder.stat()
+            self._path(name).parent.mkdir(parents=True, exist_ok=True)
+            self._upload(name, upload).touch()
+        return upload
+
+    def put_part(self, name: str, upload: str, part: Part, content: bytes) -> str:
+        with _translating(self._folder, name), self._upload(name, upload).open("r+b") as file:
+            file.seek(part.begin)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return str(part.number)
+
+    def copy_part(self, source: Store, name: str, upload: str, part: Part) -> str | None:
+        return None
+
+    def finish_upload(self, name: str, upload: str, receipts: Sequence[str]) -> None:
+        path = self._path(name)
+        with _translating(self._folder, name):
+            self._upload(name, upload).rename(path)
+            _sync(path.parent)
+
+    def abort_upload(self, name: str, upload: str) -> None:
+        with _translating(self._folder):
+            self._upload(name, upload).unlink(missing_ok=True)
+
+    def _upload(self, name: str, upload: str) -> Path:
+        return self._path(name).parent / f"{_PARTIAL}{checked(upload)}"
 
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"

@@ -16,6 +16,8 @@ from requests.exceptions import RequestException
 from provisioner.stores.base import (
     PROBE,
     ObjectMissing,
+    Part,
+    Store,
     Stored,
     StoreError,
     StoreMissing,
@@ -68,13 +70,62 @@ class GcsStore:
                 except NotFound as error:
                     self._raise_without_bucket(error)
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stored]:
         with self._translating():
             for found in self._client.list_blobs(
-                self._bucket, prefix=self._root + prefix, timeout=_SECONDS, retry=None
+                self._bucket,
+                prefix=self._root + prefix,
+                start_offset=self._root + after if after else None,
+                timeout=_SECONDS,
+                retry=None,
             ):
                 name = found.name.removeprefix(self._root)
-                yield Stored(name=name, size=int(found.size), modified_at=found.updated)
+                # Google begins with the offset itself.
+                if name != after:
+                    yield Stored(name=name, size=int(found.size), modified_at=found.updated)
+
+    def read(self, name: str, begin: int, length: int) -> bytes:
+        with self._translating(name):
+            return bytes(
+                self._blob(name).download_as_bytes(
+                    start=begin, end=begin + length - 1, timeout=_SECONDS, retry=None, checksum=None
+                )
+            )
+
+    def begin_upload(self, name: str, size: int) -> str:
+        with self._translating():
+            return str(
+                self._blob(name).create_resumable_upload_session(
+                    content_type="application/octet-stream", size=size, timeout=_SECONDS
+                )
+            )
+
+    def put_part(self, name: str, upload: str, part: Part, content: bytes) -> str:
+        """https://cloud.google.com/storage/docs/performing-resumable-uploads: what it has already it passes over."""
+        last = part.begin + part.length - 1
+        headers = {"Content-Range": f"bytes {part.begin}-{last}/{part.size}"}
+        with self._translating(name):
+            answer = self._client._http.put(upload, data=content, headers=headers, timeout=_SECONDS)
+        if answer.status_code in (404, 410):
+            raise ObjectMissing(f"The upload of {name} is over.")
+        taken = answer.status_code in (200, 201) or (
+            answer.status_code == 308 and answer.headers.get("Range", "").endswith(f"-{last}")
+        )
+        if not taken:
+            raise StoreUnreachable(f"The bucket {self._name} did not take all of a part of {name}.")
+        return str(part.number)
+
+    def copy_part(self, source: Store, name: str, upload: str, part: Part) -> str | None:
+        return None
+
+    def finish_upload(self, name: str, upload: str, receipts: Sequence[str]) -> None:
+        """The last part has put it in its place."""
+        if self.size(name) is None:
+            raise ObjectMissing(f"The upload of {name} is over.")
+
+    def abort_upload(self, name: str, upload: str) -> None:
+        with self._translating():
+            self._client._http.delete(upload, timeout=_SECONDS)
 
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"

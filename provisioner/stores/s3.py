@@ -1,8 +1,10 @@
 """Amazon S3, and every server that speaks its language."""
 
+import base64
+import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import boto3
@@ -12,6 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from provisioner.stores.base import (
     PROBE,
     ObjectMissing,
+    Part,
+    Store,
     Stored,
     StoreError,
     StoreFull,
@@ -26,7 +30,7 @@ _CHUNK = 1 << 20
 # Within what a step of an operation may take; it is the operation that tries again.
 _CONNECT_SECONDS, _READ_SECONDS = 1.5, 2.5
 _AT_ONCE = 1000
-_ABSENT = frozenset({"NoSuchKey", "404", "NotFound"})
+_ABSENT = frozenset({"NoSuchKey", "NoSuchUpload", "404", "NotFound"})
 _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Forbidden"})
 
 
@@ -34,6 +38,8 @@ class S3Store:
     def __init__(self, spec: StoreSpec) -> None:
         self._bucket = spec.bucket
         self._root = f"{spec.prefix}/" if spec.prefix else ""
+        self.service = spec.endpoint
+        """Whose buckets can be copied into each other without us; empty: Amazon's."""
         self._client: Any = boto3.client(
             "s3",
             region_name=spec.region or None,
@@ -82,15 +88,72 @@ class S3Store:
             if failed["Code"] not in _ABSENT:
                 raise self._in_words(failed["Code"], failed.get("Message", ""), failed["Key"])
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stored]:
         with self._translating():
             pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._root + prefix
+                Bucket=self._bucket, Prefix=self._root + prefix, **({"StartAfter": self._root + after} if after else {})
             )
             for page in pages:
                 for found in page.get("Contents", []):
                     name = found["Key"].removeprefix(self._root)
                     yield Stored(name=name, size=found["Size"], modified_at=found["LastModified"])
+
+    def read(self, name: str, begin: int, length: int) -> bytes:
+        with self._translating(name):
+            answer = self._client.get_object(
+                Bucket=self._bucket, Key=self._key(name), Range=f"bytes={begin}-{begin + length - 1}"
+            )
+            return bytes(answer["Body"].read())
+
+    def begin_upload(self, name: str, size: int) -> str:
+        with self._translating():
+            answer = self._client.create_multipart_upload(Bucket=self._bucket, Key=self._key(name))
+            return str(answer["UploadId"])
+
+    def put_part(self, name: str, upload: str, part: Part, content: bytes) -> str:
+        with self._translating(name):
+            answer = self._client.upload_part(
+                Bucket=self._bucket,
+                Key=self._key(name),
+                UploadId=upload,
+                PartNumber=part.number + 1,
+                Body=content,
+                # The service compares it with what has arrived.
+                ContentMD5=base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode(),
+            )
+            return str(answer["ETag"])
+
+    def copy_part(self, source: Store, name: str, upload: str, part: Part) -> str | None:
+        if not isinstance(source, S3Store) or source.service != self.service:
+            return None
+        try:
+            answer = self._client.upload_part_copy(
+                Bucket=self._bucket,
+                Key=self._key(name),
+                UploadId=upload,
+                PartNumber=part.number + 1,
+                CopySource={"Bucket": source._bucket, "Key": source._key(name)},
+                **(
+                    {}
+                    if part.length == part.size
+                    else {"CopySourceRange": f"bytes={part.begin}-{part.begin + part.length - 1}"}
+                ),
+            )
+        except (ClientError, BotoCoreError):
+            # Whoever may write here need not be allowed to read there; then it goes through us.
+            return None
+        return str(answer["CopyPartResult"]["ETag"])
+
+    def finish_upload(self, name: str, upload: str, receipts: Sequence[str]) -> None:
+        parts = [{"PartNumber": number, "ETag": receipt} for number, receipt in enumerate(receipts, start=1)]
+        with self._translating(name):
+            self._client.complete_multipart_upload(
+                Bucket=self._bucket, Key=self._key(name), UploadId=upload, MultipartUpload={"Parts": parts}
+            )
+
+    def abort_upload(self, name: str, upload: str) -> None:
+        with suppress(ObjectMissing), self._translating(name):
+            self._client.abort_multipart_upload(Bucket=self._bucket, Key=self._key(name), UploadId=upload)
 
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"

@@ -131,6 +131,7 @@ function order(values: Values, selection: string[], schedule: BackupSchedule | n
     keep_days: number(values.days),
     keep_count: number(values.count),
     location_id: schedule?.location_id ?? null,
+    second_location_id: schedule?.second_location_id ?? null,
     keep_after_deletion_days: schedule?.keep_after_deletion_days ?? 30,
     rate_mib_per_second: schedule?.rate_mib_per_second ?? null,
     enabled: schedule?.enabled ?? true,

@@ -168,8 +168,10 @@ class BackupWorld(ClusterWorld):
 
 
 @contextmanager
-def backup_world(order: Callable[[BackupWorld], Operation] = BackupWorld.order_backup) -> Iterator[BackupWorld]:
-    with tempfile.TemporaryDirectory(prefix="backups-") as folder, world_of(BackupWorld, order) as world:
+def backup_world(
+    order: Callable[[BackupWorld], Operation] = BackupWorld.order_backup, kind: type[BackupWorld] = BackupWorld
+) -> Iterator[BackupWorld]:
+    with tempfile.TemporaryDirectory(prefix="backups-") as folder, world_of(kind, order) as world:
         BackupLocation.objects.filter(organisation=None).update(deleted_at="2026-01-01T00:00:00Z")
         world.folder = Path(folder)
         world.location_id = BackupLocation.objects.create(

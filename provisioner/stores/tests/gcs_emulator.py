@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 class _Handler(BaseHTTPRequestHandler):
     objects: dict[str, dict[str, tuple[bytes, datetime]]]
+    uploads: dict[str, tuple[str, str, bytearray]]
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
@@ -22,6 +23,12 @@ class _Handler(BaseHTTPRequestHandler):
         bucket = self._path[4]
         kept = self._bucket(bucket)
         if kept is None:
+            return
+        if self._query.get("uploadType") == "resumable":
+            number = f"upload-{len(self.uploads) + 1}"
+            self.uploads[number] = (bucket, json.loads(body)["name"], bytearray())
+            host = f"http://{self.headers['Host']}"
+            self._answer(200, {}, Location=f"{host}/upload/storage/v1/b/{bucket}/o?upload_id={number}")
             return
         # multipart/related: a part of JSON that names the object, then its bytes.
         boundary = self.headers["Content-Type"].partition("boundary=")[2].strip('"').encode()
@@ -36,8 +43,8 @@ class _Handler(BaseHTTPRequestHandler):
         if kept is None:
             return
         if len(path) < 6:
-            prefix = self._query.get("prefix", "")
-            names = sorted(name for name in kept if name.startswith(prefix))
+            prefix, first = self._query.get("prefix", ""), self._query.get("startOffset", "")
+            names = sorted(name for name in kept if name.startswith(prefix) and name >= first)
             self._answer(200, {"kind": "storage#objects", "items": [self._resource(path[3], name) for name in names]})
             return
         name = path[-1]
@@ -48,7 +55,27 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(200, self._resource(path[3], name))
 
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        found = self.uploads.get(self._query["upload_id"])
+        if found is None:
+            self._answer(410, _error(410, "The upload is over."))
+            return
+        bucket, name, taken = found
+        begin, _, rest = self.headers["Content-Range"].removeprefix("bytes ").partition("-")
+        taken += content[len(taken) - int(begin) :]
+        if len(taken) < int(rest.partition("/")[2]):
+            self._answer(308, {}, Range=f"bytes=0-{len(taken) - 1}")
+            return
+        self.objects[bucket][name] = (bytes(taken), datetime.now(UTC))
+        del self.uploads[self._query["upload_id"]]
+        self._answer(200, self._resource(bucket, name))
+
     def do_DELETE(self) -> None:
+        if "upload_id" in self._query:
+            self.uploads.pop(self._query["upload_id"], None)
+            self._answer(499, {})
+            return
         kept = self._bucket(self._path[3])
         if kept is None:
             return
@@ -91,10 +118,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(piece)
 
-    def _answer(self, status: int, body: dict[str, Any] | None) -> None:
+    def _answer(self, status: int, body: dict[str, Any] | None, **headers: str) -> None:
         content = b"" if body is None else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -107,7 +136,7 @@ def _error(status: int, message: str) -> dict[str, Any]:
 @contextmanager
 def emulated(*buckets: str) -> Iterator[str]:
     """Address of a server that has these buckets."""
-    handler = type("Handler", (_Handler,), {"objects": {bucket: {} for bucket in buckets}})
+    handler = type("Handler", (_Handler,), {"objects": {bucket: {} for bucket in buckets}, "uploads": {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -510,9 +510,52 @@ export type Backup = {
      */
     finished_at: string | null;
     /**
+     * Copies
+     *
+     * In second locations
+     */
+    copies: Array<BackupCopy>;
+    /**
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BackupCopy
+ *
+ * A backup in a second location.
+ */
+export type BackupCopy = {
+    /**
+     * Location Id
+     */
+    location_id: string;
+    /**
+     * Location Name
+     */
+    location_name: string;
+    state: CopyState;
+    /**
+     * Bytes
+     *
+     * As they are stored
+     */
+    bytes: number;
+    /**
+     * Copied Bytes
+     *
+     * That were not there already
+     */
+    copied_bytes: number;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
 };
 
 /**
@@ -645,6 +688,12 @@ export type BackupDetail = {
      */
     finished_at: string | null;
     /**
+     * Copies
+     *
+     * In second locations
+     */
+    copies: Array<BackupCopy>;
+    /**
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
@@ -698,6 +747,24 @@ export type BackupEstimate = {
      * Why it cannot be made; empty: it can
      */
     problems: Array<string>;
+};
+
+/**
+ * BackupKey
+ *
+ * The key with which an organisation's backups are encrypted.
+ */
+export type BackupKey = {
+    /**
+     * Key Id
+     */
+    key_id: string;
+    /**
+     * Key
+     *
+     * 32 bytes in base64. Whoever has it can read every backup
+     */
+    key: string;
 };
 
 /**
@@ -937,6 +1004,14 @@ export type BackupSchedule = {
      */
     location_name: string;
     /**
+     * Second Location Id
+     */
+    second_location_id: string | null;
+    /**
+     * Second Location Name
+     */
+    second_location_name: string | null;
+    /**
      * Keep Days
      */
     keep_days: number | null;
@@ -1032,6 +1107,12 @@ export type BackupScheduleOrder = {
      * null: the installation's
      */
     location_id?: string | null;
+    /**
+     * Second Location Id
+     *
+     * Complete backups are copied there; null: nowhere
+     */
+    second_location_id?: string | null;
     /**
      * Keep Days
      *
@@ -2275,6 +2356,13 @@ export type ConnectionKind = 'peering' | 'endpoint';
 export type ConnectionState = 'creating' | 'waiting_for_you' | 'active' | 'failed' | 'deleting' | 'deleted';
 
 /**
+ * CopyState
+ *
+ * Of a backup in a second location. CANCELLED: it is not tried again by itself.
+ */
+export type CopyState = 'running' | 'complete' | 'cancelled';
+
+/**
  * Credentials
  */
 export type Credentials = {
@@ -2520,6 +2608,76 @@ export type DiskMeasurement = {
      * null: all measurements of the cluster are noisy
      */
     cluster: ClusterDisks | null;
+};
+
+/**
+ * Download
+ *
+ * Addresses of some objects of a backup; with the first come its manifests.
+ */
+export type Download = {
+    /**
+     * Items
+     */
+    items: Array<DownloadItem>;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+    /**
+     * Next After
+     *
+     * To be asked with for the rest; null: these were the last
+     */
+    next_after: string | null;
+};
+
+/**
+ * DownloadItem
+ */
+export type DownloadItem = {
+    /**
+     * Name
+     *
+     * In the store, below its prefix
+     */
+    name: string;
+    /**
+     * Bytes
+     *
+     * null: a manifest, which is small
+     */
+    bytes: number | null;
+    /**
+     * Url
+     *
+     * For reading this one object, with GET
+     */
+    url: string;
+};
+
+/**
+ * DownloadOrder
+ */
+export type DownloadOrder = {
+    /**
+     * Hours
+     *
+     * How long the addresses can be used
+     */
+    hours?: number;
+    /**
+     * Location Id
+     *
+     * Where a copy of it is; null: its first location
+     */
+    location_id?: string | null;
+    /**
+     * After
+     *
+     * next_after of the answer before; null: from the beginning
+     */
+    after?: string | null;
 };
 
 /**
@@ -4847,7 +5005,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'images:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'images:write';
 
 /**
  * Plan
@@ -6986,6 +7144,65 @@ export type ListAuditRecordsResponses = {
 
 export type ListAuditRecordsResponse = ListAuditRecordsResponses[keyof ListAuditRecordsResponses];
 
+export type RevealBackupKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/backup-key/reveal';
+};
+
+export type RevealBackupKeyErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RevealBackupKeyError = RevealBackupKeyErrors[keyof RevealBackupKeyErrors];
+
+export type RevealBackupKeyResponses = {
+    /**
+     * OK
+     */
+    200: BackupKey;
+};
+
+export type RevealBackupKeyResponse = RevealBackupKeyResponses[keyof RevealBackupKeyResponses];
+
 export type ListBackupLocationsData = {
     body?: never;
     path?: never;
@@ -7665,6 +7882,74 @@ export type GetBackupResponses = {
 };
 
 export type GetBackupResponse = GetBackupResponses[keyof GetBackupResponses];
+
+export type DownloadBackupData = {
+    body: DownloadOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Backup Id
+         */
+        backup_id: string;
+    };
+    query?: never;
+    url: '/api/v1/backups/{backup_id}/download';
+};
+
+export type DownloadBackupErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DownloadBackupError = DownloadBackupErrors[keyof DownloadBackupErrors];
+
+export type DownloadBackupResponses = {
+    /**
+     * OK
+     */
+    200: Download;
+};
+
+export type DownloadBackupResponse = DownloadBackupResponses[keyof DownloadBackupResponses];
 
 export type RestoreBackupData = {
     body: RestoreOrder;
