@@ -67,6 +67,44 @@ def start_backup(
     locked_until: datetime | None = None,
 ) -> tuple[Backup, Operation]:
     """To be called in a transaction. Raises Conflict when the coordinator refuses it."""
+    row, nodes = new_backup(
+        cluster,
+        location,
+        actor=actor,
+        selection=selection,
+        rate=rate,
+        schedule=schedule,
+        expires_at=expires_at,
+        locked_until=locked_until,
+    )
+    operation = operations.start(
+        organisation_id=cluster.organisation_id,
+        kind="backup",
+        cluster_id=cluster.id,
+        cluster_name=cluster.name,
+        actor=actor,
+        parameters={"backup": row.id, "scheduled": schedule is not None},
+        groups=plans.backup(nodes),
+        expected_seconds=plans.BACKUP_SECONDS,
+        pausable=True,
+    )
+    Backup.objects.filter(id=row.id).update(operation_id=operation.id)
+    operations.notify(cluster.organisation_id, "cluster", cluster.id, cluster.id)
+    return row, operation
+
+
+def new_backup(
+    cluster: Cluster,
+    location: BackupLocation,
+    *,
+    actor: str,
+    selection: list[dict[str, Any]],
+    rate: int | None = None,
+    schedule: BackupSchedule | None = None,
+    expires_at: datetime | None = None,
+    locked_until: datetime | None = None,
+) -> tuple[Backup, list[Node]]:
+    """Its rows, one for each node. The operation is the caller's."""
     key = vault_keys.ensure_key(cluster.organisation_id)
     row = Backup.objects.create(
         organisation_id=cluster.organisation_id,
@@ -85,20 +123,7 @@ def start_backup(
     )
     nodes = list(cluster.nodes.filter(deleted_at=None).select_related("datacenter").order_by("position"))
     BackupNode.objects.bulk_create(_of_node(row, node) for node in nodes)
-    operation = operations.start(
-        organisation_id=cluster.organisation_id,
-        kind="backup",
-        cluster_id=cluster.id,
-        cluster_name=cluster.name,
-        actor=actor,
-        parameters={"backup": row.id, "scheduled": schedule is not None},
-        groups=plans.backup(nodes),
-        expected_seconds=plans.BACKUP_SECONDS,
-        pausable=True,
-    )
-    Backup.objects.filter(id=row.id).update(operation_id=operation.id)
-    operations.notify(cluster.organisation_id, "cluster", cluster.id, cluster.id)
-    return row, operation
+    return row, nodes
 
 
 def _of_node(backup: Backup, node: Node) -> BackupNode:

@@ -13,10 +13,12 @@ from backend.backups import (
     location_actions,
     location_queries,
     queries,
+    restores,
     restoring,
     schedule_actions,
     schedule_queries,
     schemas,
+    taking_over,
 )
 from backend.core.pagination import PageQuery, prepared
 
@@ -202,7 +204,7 @@ def restore_backup(request: HttpRequest, backup_id: str, order: schemas.RestoreO
 @router.get("/clusters/{cluster_id}/restores", operation_id="list_restores", response=schemas.RestorePage)
 def list_restores(request: HttpRequest, cluster_id: str, page: Query[PageQuery]) -> HttpResponse:
     """What was restored into a cluster, newest first."""
-    return prepared(restoring.list_restores(_reader(request), page, cluster_id=cluster_id))
+    return prepared(restores.list_restores(_reader(request), page, cluster_id=cluster_id))
 
 
 @router.get("/clusters/{cluster_id}/log-archive", operation_id="get_log_archive", response=schemas.LogArchive)
@@ -215,3 +217,21 @@ def get_log_archive(request: HttpRequest, cluster_id: str) -> HttpResponse:
 def set_log_archive(request: HttpRequest, cluster_id: str, order: schemas.LogArchiveOrder) -> HttpResponse:
     """Turns the archive of commit logs on or off. What was archived stays as long as it can be used."""
     return prepared(archive_actions.set_archive(identity(request), cluster_id, order))
+
+
+@router.get("/restores/{restore_id}", operation_id="get_restore", response=schemas.RestoreDetail)
+def get_restore(request: HttpRequest, restore_id: str) -> HttpResponse:
+    """How far a restore is, node by node."""
+    return prepared(restores.get_restore_progress(_reader(request), restore_id))
+
+
+@router.get("/restores/{restore_id}/take-over", operation_id="plan_take_over", response=schemas.RestorePlan)
+def plan_take_over(request: HttpRequest, restore_id: str) -> HttpResponse:
+    """What taking over a copy would do, and everything that is against it. Changes nothing."""
+    return prepared(taking_over.plan_take_over(_reader(request), restore_id))
+
+
+@router.post("/restores/{restore_id}/take-over", operation_id="take_over", response={202: schemas.RestoreStarted})
+def take_over(request: HttpRequest, restore_id: str, order: schemas.TakeOverOrder) -> HttpResponse:
+    """Gives the live tables the rows that a finished copy shows. What they hold is backed up first."""
+    return prepared(taking_over.take_over(identity(request), restore_id, order), status=202)

@@ -13,6 +13,7 @@ RESTORE_SECONDS = 60
 PURGE_SECONDS = 30
 LISTING_SECONDS = 30
 COPY_SECONDS = 60
+DRILL_SECONDS = 300
 
 _HOURS = 3600
 
@@ -77,6 +78,28 @@ def listing() -> Groups:
     return [
         [PlannedStep("list_backups", "See whose backups are there", deadline_seconds=_HOURS)],
         [PlannedStep("list_objects", "Hold the objects against the index", deadline_seconds=12 * _HOURS)],
+    ]
+
+
+def take_over(nodes: Sequence[Node], *, moment: bool) -> Groups:
+    """First the way back: a backup of what the tables hold. Then the rows that the copy shows."""
+    return [
+        *backup(nodes),
+        [PlannedStep("check_way_back", "See that the way back is there", deadline_seconds=60)],
+        *restore(nodes, mode=RestoreMode.REPLACE, moment=moment),
+    ]
+
+
+def restore_drill() -> Groups:
+    """What is ordered is removed at the end, also when something before has failed."""
+    return [
+        [PlannedStep("check_drill", "Check the backup", deadline_seconds=120)],
+        [PlannedStep("order_cluster", "Order a cluster to restore into", deadline_seconds=_HOURS)],
+        [PlannedStep("restore_backup", "Restore the backup into it", deadline_seconds=24 * _HOURS)],
+        [PlannedStep("read_restored", "Read every row that was restored", deadline_seconds=12 * _HOURS)],
+        [PlannedStep("read_live", "Read the live tables", deadline_seconds=12 * _HOURS)],
+        [PlannedStep("compare_rows", "Compare", deadline_seconds=60)],
+        [PlannedStep("remove_cluster", "Remove the cluster", deadline_seconds=_HOURS)],
     ]
 
 

@@ -153,6 +153,13 @@ def finished(backup_id: str, *, complete: bool, missing: Sequence[str], note: st
         _tell(backup_id)
 
 
+def taken_back(backup_id: str) -> None:
+    """Its manifest is gone again, so it is none that could be restored; what follows ends it."""
+    Backup.objects.filter(id=backup_id, state__in=[BackupState.COMPLETE, BackupState.INCOMPLETE]).update(
+        state=BackupState.RUNNING, manifest_sha256="", reason="", missing=[], finished_at=None
+    )
+
+
 def refused(backup_id: str, reason: str) -> None:
     Backup.objects.filter(id=backup_id, state=BackupState.RUNNING).update(reason=reason)
 
@@ -227,6 +234,10 @@ def forgotten(backup: Backup) -> bool:
 
 
 # Restoring
+
+
+def repair_ordered(restore_id: str, *, operation_id: str) -> None:
+    Restore.objects.filter(id=restore_id).update(repair_operation_id=operation_id)
 
 
 @transaction.atomic

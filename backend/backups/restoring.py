@@ -1,6 +1,6 @@
 """Bringing data back: the plan, which is a dry run, and the order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,35 +16,19 @@ from backend.backups.archive_queries import pieces_for, restorable
 from backend.backups.assignment import Place, same_shape
 from backend.backups.models import Backup, BackupBundle, BackupTable, Restore, RestoreNode
 from backend.backups.queries import backup_not_found, get_backup, note_interest
+from backend.backups.restores import estimated_seconds, get_restore
 from backend.backups.schemas import RestoreOrder
 from backend.backups.states import NodeBackupState, RestoreMode
 from backend.clusters import actions as cluster_actions
 from backend.clusters.models import Cluster, Node
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import cluster_not_found
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.errors import Conflict, Invalid
-from backend.core.pagination import PageQuery, page
 from backend.operations import actions as operations
 from backend.operations.queries import get_operation
 
 SPARE = 0.1
 """Of a disk that stays free: imported files are compacted."""
-_COLUMNS = (
-    "id",
-    "backup_id",
-    "cluster_id",
-    "cluster__name",
-    "mode",
-    "point_in_time",
-    "tables",
-    "state",
-    "bytes",
-    "fetched_bytes",
-    "operation_id",
-    "created_by",
-    "created_at",
-    "finished_at",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +67,7 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         if free is not None and total and sizes[node.id] > free - SPARE * total:
             wanted = f"{_size(sizes[node.id])} are to be fetched and {_size(free)} are free"
             problems.append(f"{node.name} has too little room: {wanted}.")
+    repair = _repairs(backup, order, nodes=nodes, same=sources is not None)
     whole = _entries(backup, chosen)
     totals = whole.aggregate(count=Count("id"), bytes=Sum("object__bytes"))
     return {
@@ -97,11 +82,14 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         "nodes": [{"name": node.name, "bytes": sizes[node.id], "free_bytes": node.disk_free_bytes} for node in nodes],
         "differences": differences,
         "schema_read_at": None if reading is None else reading.read_at,
+        "repair": repair,
+        "estimated_seconds": estimated_seconds(cluster, most=max(sizes.values(), default=0)),
         "steps": _steps(
             order.mode,
             same=sources is not None,
             new=order.new_cluster is not None,
             moment=order.point_in_time is not None,
+            repair=repair,
         ),
         "warnings": _warnings(backup, order.mode, same=sources is not None, nodes=nodes)
         + _about_moment(order.point_in_time),
@@ -109,7 +97,7 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     }
 
 
-def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool) -> list[str]:
+def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool, repair: bool) -> list[str]:
     steps = ["Order the new cluster and wait until it serves"] if new else []
     steps += [
         "Check the backup's manifests, signature and schema",
@@ -124,7 +112,8 @@ def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool) -> list[st
     steps.append("Give the files to the database on every node")
     if not same:
         steps.append("Drop on every node what is not in its ranges")
-    return [*steps, "Remove what was fetched"]
+    steps.append("Remove what was fetched")
+    return [*steps, "Repair the tables, in an operation of its own"] if repair else steps
 
 
 def _warnings(backup: Backup, mode: RestoreMode, *, same: bool, nodes: Sequence[Node]) -> list[str]:
@@ -144,46 +133,15 @@ def _warnings(backup: Backup, mode: RestoreMode, *, same: bool, nodes: Sequence[
 
 
 @transaction.atomic
-def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
-    """Raises NotFound, Forbidden, Invalid, Conflict."""
+def start(who: Identity, backup_id: str, order: RestoreOrder, *, scratch: bool = False) -> dict[str, Any]:
+    """`scratch`: into a cluster that goes afterwards whatever becomes of it. NotFound, Forbidden, Invalid, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
     backup = _backup(who, backup_id, lock=True)
-    said = plan(who, backup_id, order)
-    if said["problems"]:
-        raise Conflict(
-            "cannot_restore",
-            said["problems"][0],
-            hint="Look at the plan: plan_restore says all that is against it.",
-        )
+    refuse_if_against(plan(who, backup_id, order))
     cluster = _new_cluster(who, order) if order.new_cluster is not None else _target(who, backup, order)
     assert cluster is not None
-    chosen = _chosen(backup, order)
-    nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
-    sources = _sources(backup, nodes)
-    logs = _log_sizes(backup, order.point_in_time, nodes, sources)
-    sizes = {node: size + logs[node] for node, size in _sizes(backup, chosen, nodes, sources).items()}
-    row = Restore.objects.create(
-        organisation_id=who.organisation_id,
-        backup=backup,
-        cluster=cluster,
-        location=copies.healthy(backup),
-        mode=order.mode,
-        tables=[one.document() for one in chosen],
-        point_in_time=order.point_in_time,
-        bytes=sum(sizes.values()),
-        created_by=who.actor,
-    )
-    parts = {part.node_id: part for part in backup.nodes.all()}
-    RestoreNode.objects.bulk_create(
-        RestoreNode(
-            restore=row,
-            node=node,
-            source=None if sources is None else parts[sources[node.id]],
-            bytes=sizes[node.id],
-        )
-        for node in nodes
-    )
-    first = "empty_tables" if order.mode is RestoreMode.REPLACE else None
+    row, nodes = new_restore(backup, cluster, order, actor=who.actor, scratch=scratch)
+    first = "empty_tables" if order.mode is RestoreMode.REPLACE else "import_files"
     if order.mode in (RestoreMode.COPY, RestoreMode.CLUSTER):
         first = "create_tables"
     operation = operations.start(
@@ -196,7 +154,7 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         groups=plans.restore(nodes, mode=order.mode, moment=order.point_in_time is not None),
         expected_seconds=plans.RESTORE_SECONDS,
         exclusive=False,
-        cancellable_until=first or "import_files",
+        cancellable_until=None if scratch else first,
         pausable=True,
     )
     Restore.objects.filter(id=row.id).update(operation_id=operation.id)
@@ -212,28 +170,62 @@ def start(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     return {"restore": get_restore(who, row.id), "operation": get_operation(who, operation.id)}
 
 
+def refuse_if_against(said: Mapping[str, Any]) -> None:
+    """Raises Conflict with the first thing that a plan has against it."""
+    if said["problems"]:
+        raise Conflict("cannot_restore", said["problems"][0], hint="Look at the plan: it says all that is against it.")
+
+
+def new_restore(
+    backup: Backup, cluster: Cluster, order: RestoreOrder, *, actor: str, scratch: bool = False
+) -> tuple[Restore, list[Node]]:
+    """Its rows, one for each node. The operation is the caller's."""
+    chosen = _chosen(backup, order)
+    nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+    sources = _sources(backup, nodes)
+    logs = _log_sizes(backup, order.point_in_time, nodes, sources)
+    sizes = {node: size + logs[node] for node, size in _sizes(backup, chosen, nodes, sources).items()}
+    row = Restore.objects.create(
+        organisation_id=backup.organisation_id,
+        backup=backup,
+        cluster=cluster,
+        location=copies.healthy(backup),
+        mode=order.mode,
+        tables=[one.document() for one in chosen],
+        point_in_time=order.point_in_time,
+        bytes=sum(sizes.values()),
+        repair_wanted=not scratch and _repairs(backup, order, nodes=nodes, same=sources is not None),
+        scratch=scratch,
+        created_by=actor,
+    )
+    parts = {part.node_id: part for part in backup.nodes.all()}
+    RestoreNode.objects.bulk_create(
+        RestoreNode(
+            restore=row,
+            node=node,
+            source=None if sources is None else parts[sources[node.id]],
+            bytes=sizes[node.id],
+        )
+        for node in nodes
+    )
+    return row, nodes
+
+
+def _repairs(backup: Backup, order: RestoreOrder, *, nodes: Sequence[Node], same: bool) -> bool:
+    """Whether the tables are repaired afterwards: as ordered, else where replicas may differ."""
+    new = order.new_cluster
+    if (len(nodes) if new is None else len(new.zones) * new.nodes_per_zone) < 2:
+        return False
+    if order.repair is not None:
+        return order.repair
+    lost = backup.nodes.exclude(state=NodeBackupState.WRITTEN).exists()
+    return order.mode is RestoreMode.ADD or lost or not same
+
+
 def _new_cluster(who: Identity, order: RestoreOrder) -> Cluster:
     assert order.new_cluster is not None
     started = cluster_actions.create(who, order.new_cluster)
     return Cluster.objects.get(id=started["cluster"]["id"])
-
-
-def list_restores(who: Identity, query: PageQuery, *, cluster_id: str) -> dict[str, Any]:
-    """Into a cluster, newest first. Raises NotFound."""
-    if not clusters(who).filter(id=cluster_id).exists():
-        raise cluster_not_found()
-    rows = Restore.objects.filter(organisation_id=who.organisation_id, cluster_id=cluster_id)
-    return page(rows.values(*_COLUMNS), query, _shown)
-
-
-def get_restore(who: Identity, restore_id: str) -> dict[str, Any]:
-    return _shown(Restore.objects.values(*_COLUMNS).get(organisation_id=who.organisation_id, id=restore_id))
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    row["cluster_name"] = row.pop("cluster__name")
-    row["operation_id"] = row["operation_id"] or None
-    return row
 
 
 def _backup(who: Identity, backup_id: str, *, lock: bool = False) -> Backup:

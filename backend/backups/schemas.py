@@ -348,6 +348,9 @@ class RestoreOrder(RequestBody):
         None, description="Until which moment, with the archived commit logs; null: as the backup has it"
     )
     cluster_id: str | None = Field(None, description="Into which; null: the one it was made of")
+    repair: bool | None = Field(
+        None, description="Repair the tables afterwards; null: where nodes may not have all that they should"
+    )
     new_cluster: ClusterOrder | None = Field(None, description="mode cluster: what to order")
 
 
@@ -376,6 +379,8 @@ class RestorePlan(Schema):
     same_shape: bool = Field(description="Every node gets what it gave; else each gets what overlaps its ranges")
     nodes: list[RestoreNode]
     differences: list[SchemaDifference]
+    repair: bool = Field(description="Whether the tables are repaired afterwards")
+    estimated_seconds: float | None = Field(description="By the restores before; null: there was none")
     schema_read_at: datetime | None = Field(description="When the cluster's tables were read; they are read again")
     steps: list[str] = Field(description="What would be done, in order")
     warnings: list[str]
@@ -393,10 +398,34 @@ class Restore(Schema):
     state: RestoreState
     bytes: int
     fetched_bytes: int
+    repair_wanted: bool = Field(description="Its tables are repaired when it has ended")
+    repair_operation_id: str | None = Field(description="Of that repair; null: not ordered")
+    way_back_id: str | None = Field(description="Backup of what the tables held before; null: none was made")
     operation_id: str | None
     created_by: str
     created_at: datetime
     finished_at: datetime | None
+    allowed_actions: list[AllowedAction]
+
+
+class RestoreNodeProgress(Schema):
+    name: str
+    bytes: int = Field(description="To fetch")
+    fetched_bytes: int = Field(description="Fetched and verified")
+
+
+class RestoreDetail(Restore):
+    nodes: list[RestoreNodeProgress]
+    bytes_per_second: float | None = Field(description="Of all nodes since it began; null: nothing is here yet")
+    remaining_seconds: float | None = Field(description="Until all is fetched, at that rate; null: not known")
+
+
+class TakeOverOrder(RequestBody):
+    """Takes over what a finished copy shows: the live tables get the rows of the same backup."""
+
+    way_back_days: Annotated[int, Field(ge=1, le=365)] = Field(
+        7, description="So long the backup of what the live tables hold now is kept"
+    )
 
 
 class RestorePage(Schema):

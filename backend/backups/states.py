@@ -62,6 +62,22 @@ class RestoreState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class DrillState(StrEnum):
+    """PROVED: all was brought back, read, and is as it should be. FAILED: `reason` says what is not."""
+
+    RUNNING = "running"
+    PROVED = "proved"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class DrillShape(StrEnum):
+    """Of the cluster a drill restores into. ZONES: one node in each zone of the cluster. ONE: one node."""
+
+    ZONES = "zones"
+    ONE = "one"
+
+
 KEPT = (BackupState.COMPLETE, BackupState.INCOMPLETE)
 """These have manifests: they can be looked into, verified and deleted."""
 
@@ -146,6 +162,28 @@ def reason_against_verifying(state: BackupState, *, may: bool, verifying: bool) 
     if state not in KEPT:
         return "There is nothing to verify: it has no manifests."
     return "It is being verified." if verifying else None
+
+
+def reason_against_drill(state: ClusterState, *, may: bool, can: bool, busy: bool) -> str | None:
+    """`can`: the engine's data can be backed up from here. `busy`: a drill of the cluster is under way."""
+    if not can:
+        return _NOT_BACKED_UP
+    if not may:
+        return _MAY_NOT
+    if state is ClusterState.DELETED:
+        return _GONE
+    return "A drill is under way; one at a time." if busy else None
+
+
+def reason_against_taking_over(mode: RestoreMode, state: RestoreState, backup: BackupState, *, may: bool) -> str | None:
+    """Of a restore, why its live tables cannot get what its copies show. `backup`: of which it was made."""
+    if mode is not RestoreMode.COPY:
+        return "Only copies are taken over."
+    if state is not RestoreState.SUCCEEDED:
+        return "The copy is not finished." if state is RestoreState.RUNNING else "There is no copy: it was cancelled."
+    if backup is not BackupState.COMPLETE:
+        return "Its backup is gone, so there is nothing to take over from."
+    return None if may else _MAY_NOT
 
 
 def reason_against_restoring(state: BackupState, *, may: bool, missing: str, damaged: str) -> str | None:

@@ -17,6 +17,7 @@ from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.audit.api import router as audit
 from backend.backups.api import router as backups
+from backend.backups.drill_api import router as drills
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
@@ -107,3 +108,4 @@ api.add_router("", repairs)
 api.add_router("", connections)
 api.add_router("", backups)
 api.add_router("", imports)
+api.add_router("", drills)

@@ -100,6 +100,10 @@ def new_repair_id() -> str:
     return new_id("rep")
 
 
+def new_restore_drill_id() -> str:
+    return new_id("drl")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

@@ -64,6 +64,7 @@ CLASSES = {
     "backup": Class.BACKUP,
     "restore": Class.RESTORE,
     "import_tables": Class.RESTORE,
+    "take_over": Class.RESTORE,
 }
 
 # The database itself keeps a second open one of these off a cluster (operation_exclusive_once). So between any two of

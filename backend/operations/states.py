@@ -59,6 +59,8 @@ TITLES = {
     "backup": "Back up",
     "restore": "Restore",
     "import_tables": "Import tables",
+    "take_over": "Take over what a copy shows",
+    "restore_drill": "Restore drill",
 }
 
 

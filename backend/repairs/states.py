@@ -24,6 +24,8 @@ class RepairRunReason(StrEnum):
     SCHEDULE = "schedule"
     ORDER = "order"
     CATCH_UP = "catch-up"
+    RESTORE = "restore"
+    """What was restored is compared: not every node got all that it should have."""
 
 
 class RepairSegmentState(StrEnum):

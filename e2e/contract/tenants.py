@@ -45,8 +45,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.audit.models import AuditRecord
-    from backend.backups.models import Backup, BackupLocation, BackupSchedule
-    from backend.backups.states import BackupState
+    from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
+    from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
     from backend.cloud_accounts.models import CloudAccount
     from backend.clusters import pki, vault
     from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
@@ -207,6 +207,25 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         taken_at=now,
         finished_at=now,
     )
+    restore = Restore.objects.create(
+        organisation=organisation,
+        backup=backup,
+        cluster=cluster,
+        mode=RestoreMode.COPY,
+        tables=[{"keyspace": name, "table": name, "as_keyspace": name, "as_table": f"{name}_then"}],
+        state=RestoreState.SUCCEEDED,
+        created_by=owner.email,
+        finished_at=now,
+    )
+    drill = Drill.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        backup=backup,
+        order={},
+        state=DrillState.PROVED,
+        actor=owner.email,
+        finished_at=now,
+    )
     run = RepairRun.objects.create(
         cluster=cluster,
         reason=RepairRunReason.ORDER,
@@ -244,6 +263,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "schedule_id": schedule.id,
         "backup_id": backup.id,
         "import_id": imported.id,
+        "restore_id": restore.id,
+        "drill_id": drill.id,
         "run_id": run.id,
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",

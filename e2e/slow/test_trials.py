@@ -20,6 +20,7 @@ TRIALS = {
     "all changes, while an application works": ("driver_under_change",),
     "nodes without a control plane": ("static_stability",),
     "a restore to a moment, into another shape": ("point_in_time",),
+    "restore drills, and no machine is left": ("restore_drill",),
 }
 
 

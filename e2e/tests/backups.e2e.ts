@@ -92,6 +92,53 @@ test("lost rows come back, and are read", async ({ ownerPage: page }) => {
   expect(rows.map(([id]) => Number(id)).sort((a, b) => a - b)).toEqual(Array.from({ length: ROWS }, (_, id) => id));
 });
 
+test("a copy comes beside the live table, and its plan to take it over says the way back", async ({
+  ownerPage: page,
+}) => {
+  test.setTimeout(120_000);
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: /^Restore / }).click();
+  const dialog = page.getByRole("dialog", { name: /Restore from a backup/ });
+  await expect(dialog.getByRole("button", { name: "Restore", exact: true })).toBeDisabled();
+  await dialog.getByRole("button", { name: /^Tables/ }).click();
+  await page.getByRole("option", { name: "shop.orders" }).click();
+  await page.keyboard.press("Escape");
+  await expect(dialog.getByRole("table", { name: "Nodes" }).getByRole("row")).toHaveCount(4);
+  await picture(page, "dialog-restore-copy");
+  await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+  await expect(page).toHaveURL(/\/operations\/op_/);
+  await expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible({ timeout: 60_000 });
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: /^Take over / }).click();
+  const taking = page.getByRole("dialog", { name: "Take over what the copy shows" });
+  await expect(taking.getByRole("list", { name: "What is done" })).toContainText("Back up what the tables hold now");
+  await expectAccessible(page);
+  await picture(page, "dialog-take-over");
+  await taking.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("a drill says what it compares before it orders anything", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await expect(page.getByText("No restore has been proved yet.")).toBeVisible();
+  await page.getByRole("button", { name: "Drill now" }).click();
+  const dialog = page.getByRole("dialog", { name: "Restore drill of backed-up" });
+  await dialog.getByRole("radio", { name: /One node$/ }).check();
+  await expect(dialog.getByRole("list", { name: "What is compared" })).toContainText("64 slices of the ring");
+  await expectAccessible(page);
+  await picture(page, "dialog-drill");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("a purge says first what it would free", async ({ ownerPage: page }) => {
+  await page.goto("/backups");
+  await page.getByRole("button", { name: "Purge This installation" }).click();
+  const dialog = page.getByRole("dialog", { name: "Purge This installation" });
+  await expect(dialog.getByText("Freed")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "dialog-purge");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+});
+
 test("the organisation's page has the backup and where it lies, light and dark", async ({ ownerPage: page }) => {
   await page.goto("/backups");
   await expect(

@@ -15,13 +15,14 @@ const (
 	DescribeSchema JobKind = "describe-schema"
 	CreateSchema   JobKind = "create-schema"
 	TruncateTables JobKind = "truncate-tables"
+	DigestTable    JobKind = "digest-table"
 )
 
 // BackupJobKinds are all of those.
 func BackupJobKinds() []JobKind {
 	return []JobKind{
 		Snapshot, ClearSnapshot, IndexSnapshot, UploadBundles, VerifyObjects, FetchBundles, ImportBundles, DropRestore,
-		DescribeSchema, CreateSchema, TruncateTables, FetchFiles,
+		DescribeSchema, CreateSchema, TruncateTables, FetchFiles, DigestTable,
 	}
 }
 
@@ -363,4 +364,27 @@ type SchemaCreated struct {
 	Created int `json:"created"`
 	// Existing were there already, with the same columns.
 	Existing int `json:"existing"`
+}
+
+// DigestTableParameters are those of the job digest-table.
+type DigestTableParameters struct {
+	Keyspace string `json:"keyspace"`
+	Table    string `json:"table"`
+	// Slices is into how many equal parts the ring is cut, 1 to 1024.
+	Slices int `json:"slices"`
+}
+
+// SliceDigest is what one part of the ring holds of a table.
+type SliceDigest struct {
+	Rows int64 `json:"rows"`
+	// SHA256 is of all rows in their order, with the times at which their cells were written. Empty: there are no rows.
+	SHA256 string `json:"sha256"`
+	// NewestWrite is in microseconds since 1970; 0: no cell tells when it was written.
+	NewestWrite int64 `json:"newest_write"`
+}
+
+// TableDigest is the result of the job digest-table. The same rows give the same digest on any ring of the same partitioner.
+type TableDigest struct {
+	Rows   int64         `json:"rows"`
+	Slices []SliceDigest `json:"slices"`
 }

@@ -39,6 +39,7 @@ JOBS = frozenset(
         "drop-restore",
         "fetch-files",
         *fake_archive.JOBS,
+        "digest-table",
     }
 )
 
@@ -157,6 +158,8 @@ class BackupCall:
                 return fake_archive.set_archive(self.node.archive, parameters, self.now)
             case "replay-archive":
                 return self._replay(parameters)
+            case "digest-table":
+                return self._digest(parameters)
             case _:
                 self.node.restores.pop(parameters["restore"], None)
                 return {}
@@ -343,6 +346,21 @@ class BackupCall:
 
     def archive(self, after: int) -> ArchiveReport:
         return fake_archive.report(self.node.archive, after, self.now)
+
+    def _digest(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Of this node's own rows: whoever writes to one replica alone sees that. Nothing tells when it was written."""
+        self._needs_engine()
+        keyspace, table, slices = parameters["keyspace"], parameters["table"], parameters["slices"]
+        if table not in self.tables.get(keyspace, {}):
+            raise AgentRefused("table-not-found", f"there is no table {keyspace}.{table}")
+        parts: list[dict[int, str]] = [{} for _ in range(slices)]
+        for token, value in sorted(self.node.rows(keyspace, table).items()):
+            parts[(token + 2**63) * slices // 2**64][token] = value
+        told = [
+            {"rows": len(p), "sha256": hashlib.sha256(repr(p).encode()).hexdigest() if p else "", "newest_write": 0}
+            for p in parts
+        ]
+        return {"rows": sum(map(len, parts)), "slices": told}
 
     def _taken(self, tag: str) -> Snapshot:
         if tag not in self.node.snapshots:

@@ -176,6 +176,15 @@ class DescribeSchemaParameters(BaseModel):
     keyspaces: list[str] | None = None
 
 
+class DigestTableParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspace: str
+    slices: int
+    table: str
+
+
 class DiskStatus(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -397,7 +406,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table"]
     message: str
     name: str
     progress: float
@@ -417,7 +426,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table"]
     parameters: dict[str, Any] | None = None
 
 
@@ -764,6 +773,15 @@ class Settings(BaseModel):
     settings: dict[str, Any]
 
 
+class SliceDigest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    newest_write: int
+    rows: int
+    sha256: str
+
+
 class SnapshotTaken(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -853,6 +871,14 @@ class TableData(BaseModel):
     keyspace: str
     partitions: int
     table: str
+
+
+class TableDigest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    rows: int
+    slices: list[SliceDigest]
 
 
 class TableFacts(BaseModel):

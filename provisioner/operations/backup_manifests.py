@@ -162,4 +162,5 @@ def forget_manifest(context: StepContext) -> Outcome:
     backup = backup_of(context)
     with in_words():
         open_store(backup.location, backup.organisation_id).delete([manifest_name(backup)])
+    progress.taken_back(backup.id)
     return Done()

@@ -12,17 +12,24 @@ from django.db import transaction
 from backend.backups import (
     actions,
     copies,
+    drill_progress,
+    drill_queries,
+    drills,
     listing,
     location_actions,
     location_queries,
     progress,
     queries,
+    restores,
     schedule_queries,
 )
 from backend.backups.models import BackupLocation, BackupSchedule
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
-from backend.core.errors import Conflict
+from backend.core.errors import Conflict, DomainError
+from backend.repairs.actions import start_run
+from backend.repairs.planning.modes import RepairWish
+from backend.repairs.states import RepairRunReason
 from provisioner.agent.base import AgentError
 from provisioner.operations.backup_nodes import tables_of
 from provisioner.operations.surroundings import surroundings
@@ -45,7 +52,7 @@ def see_to_backups() -> int:
         if not mine:
             return 0
         progress.end_what_was_left()
-        started = start_due() + _copy() + _list() + _purge() + _verify()
+        started = start_due() + _copy() + _list() + _purge() + _verify() + repair_restored() + _drill()
         _read_tables()
     return started
 
@@ -110,6 +117,37 @@ def _verify() -> int:
                 actions.start_verify(backup, actor=ACTOR)
                 started += 1
     return started
+
+
+def _drill() -> int:
+    """Drills that are due; and clusters of drills that have ended, which should be gone already."""
+    for row in drill_queries.left_behind(at_most=AT_MOST):
+        try:
+            waiting = drill_progress.remove_scratch(row)
+        except DomainError as refused:
+            waiting = refused.message
+        log.warning("cluster of a drill left behind", drill_id=row.id, cluster_id=row.scratch_id, waiting=waiting)
+    due = drill_queries.due_drills(at_most=AT_MOST)
+    return sum(drills.start_due(one, actor=f"{ACTOR}: drill schedule") is not None for one in due)
+
+
+def repair_restored() -> int:
+    """The tables of restores after which nodes may not have all that they should. How many repairs were ordered."""
+    ordered = 0
+    for restore in restores.to_repair(at_most=AT_MOST):
+        asked = {"tables": restores.table_names(restore), "mode": RepairWish.FULL.value, "any_time": True}
+        try:
+            with transaction.atomic():
+                cluster = Cluster.objects.select_for_update().get(id=restore.cluster_id)
+                actor = f"{ACTOR}: after a restore"
+                _, operation = start_run(cluster, RepairRunReason.RESTORE, asked, actor=actor)
+                progress.repair_ordered(restore.id, operation_id=operation.id)
+        except Conflict as refused:
+            # Another repair is open: this one is ordered when that has ended.
+            log.info("repair after a restore not ordered yet", restore_id=restore.id, reason=refused.message)
+            continue
+        ordered += 1
+    return ordered
 
 
 def _read_tables() -> None:

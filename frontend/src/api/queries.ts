@@ -1,11 +1,12 @@
 import { keepPreviousData } from "@tanstack/react-query";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import { planChange, planRepair, planRestore } from "./__generated__/sdk.gen";
+import { planChange, planDrill, planRepair, planRestore } from "./__generated__/sdk.gen";
 import type {
   ChangeClusterData,
   Cluster,
   CreateBackupLocationData,
   CreateNetworkConnectionData,
+  DrillOrder,
   ListAuditRecordsData,
   ListClustersData,
   ListOperationsData,
@@ -150,7 +151,8 @@ export const clusterBackupsQuery = (id: string) =>
 
 export const backupSchedulesQuery = (id: string) => generated.listBackupSchedulesOptions({ path: { cluster_id: id } });
 
-export const backupEstimateQuery = (id: string) => generated.estimateBackupOptions({ path: { cluster_id: id } });
+export const backupEstimateQuery = (id: string, location: string | null) =>
+  generated.estimateBackupOptions({ path: { cluster_id: id }, query: location ? { location_id: location } : {} });
 
 export const logArchiveQuery = (id: string) => generated.getLogArchiveOptions({ path: { cluster_id: id } });
 
@@ -160,6 +162,40 @@ export const restorePlanQuery = (backupId: string, order: RestoreOrder | null) =
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
     if (order === null) throw new Error("a plan needs an order");
     const { data } = await planRestore({ path: { backup_id: backupId }, body: order, signal, throwOnError: true });
+    return data;
+  },
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
+export const restoresQuery = (id: string) =>
+  generated.listRestoresOptions({ path: { cluster_id: id }, query: { limit: 20 } });
+
+export const restoreQuery = (id: string) => generated.getRestoreOptions({ path: { restore_id: id } });
+
+export const takeOverPlanQuery = (id: string) => ({
+  ...generated.planTakeOverOptions({ path: { restore_id: id } }),
+  staleTime: 0,
+  gcTime: 0,
+});
+
+export const purgePlanQuery = (id: string) => ({
+  ...generated.planBackupLocationPurgeOptions({ path: { location_id: id } }),
+  staleTime: 0,
+  gcTime: 0,
+});
+
+export const clusterDrillsQuery = (id: string) => generated.getClusterDrillsOptions({ path: { cluster_id: id } });
+
+export const drillsQuery = (id: string) =>
+  generated.listDrillsOptions({ path: { cluster_id: id }, query: { limit: 20 } });
+
+/** What a drill would do. */
+export const drillPlanQuery = (clusterId: string, order: DrillOrder) => ({
+  queryKey: ["drill plan", clusterId, order],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const { data } = await planDrill({ path: { cluster_id: clusterId }, body: order, signal, throwOnError: true });
     return data;
   },
   staleTime: 0,
@@ -207,6 +243,7 @@ export {
   grantRoleMutation,
   makeImageDefaultMutation,
   pauseOperationMutation,
+  purgeBackupLocationMutation,
   refreshRolesMutation,
   registerImageMutation,
   removeMemberMutation,
@@ -224,10 +261,13 @@ export {
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
   runRepairMutation,
+  setDrillScheduleMutation,
   setLogArchiveMutation,
   setMaintenanceWindowsMutation,
   setRepairPolicyMutation,
   setRepairScheduleMutation,
+  startDrillMutation,
+  takeOverMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
   verifyBackupMutation,

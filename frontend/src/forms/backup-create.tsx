@@ -17,6 +17,7 @@ import { ConfirmModal } from "../components/confirm-modal";
 import { toast } from "../hooks/use-toasts";
 import { formatDuration } from "../util/duration";
 import { formatBytes } from "../util/size";
+import { LocationField } from "./location-field";
 import { TableChoiceField } from "./table-choice-field";
 
 /** Backs up now, after it has said what that comes to. */
@@ -31,7 +32,8 @@ export function BackupCreateModal({
 }) {
   const [selection, setSelection] = useState<string[]>([]);
   const [days, setDays] = useState("30");
-  const estimate = useQuery(backupEstimateQuery(cluster.id));
+  const [location, setLocation] = useState<string | null>(null);
+  const estimate = useQuery(backupEstimateQuery(cluster.id, location));
   const create = useMutation({
     ...createBackupMutation(),
     onSuccess: () => {
@@ -54,12 +56,13 @@ export function BackupCreateModal({
       onConfirm={() =>
         create.mutate({
           path: { cluster_id: cluster.id },
-          body: { selection: selection.map(choice), keep_days: keep },
+          body: { selection: selection.map(choice), keep_days: keep, location_id: location },
         })
       }
       onDismiss={onDismiss}
     >
       <TableChoiceField tables={overview.tables} value={selection} onChange={setSelection} />
+      <LocationField value={location} onChange={setLocation} />
       <FormField
         label="Keep it for (days)"
         description="Empty: until it is deleted by hand."

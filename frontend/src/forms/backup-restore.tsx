@@ -1,8 +1,5 @@
-import Alert from "@cloudscape-design/components/alert";
-import Box from "@cloudscape-design/components/box";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
-import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Multiselect from "@cloudscape-design/components/multiselect";
 import RadioGroup from "@cloudscape-design/components/radio-group";
 import Select from "@cloudscape-design/components/select";
@@ -14,15 +11,14 @@ import {
   backupQuery,
   clustersQuery,
   type RestoreOrder,
-  type RestorePlan,
   refresh,
   restoreBackupMutation,
   restorePlanQuery,
 } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
 import { ErrorBox } from "../components/error-box";
+import { PlanOf } from "../components/restore-plan";
 import { momentIn } from "../util/moment-text";
-import { count, formatBytes } from "../util/size";
 import { RestorePoint } from "./restore-point";
 
 type Mode = RestoreOrder["mode"];
@@ -52,6 +48,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
   const [suffix, setSuffix] = useState("_restored");
   const [target, setTarget] = useState<string | null>(null);
   const [point, setPoint] = useState<string | null>(null);
+  const [repair, setRepair] = useState("auto");
   const names = detail.data?.tables.map(({ keyspace, table }) => `${keyspace}.${table}`) ?? [];
   const missing =
     mode === "copy" && chosen.length === 0
@@ -73,6 +70,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
         }),
         cluster_id: mode === "cluster" ? target : null,
         point_in_time: point === null ? null : momentIn(point),
+        repair: repair === "auto" ? null : repair === "yes",
       };
   const plan = useQuery({ ...restorePlanQuery(backup.id, order), enabled: order !== null });
   const restore = useMutation({
@@ -129,49 +127,19 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
           <Input value={suffix} spellcheck={false} onChange={({ detail: { value } }) => setSuffix(value)} />
         </FormField>
       )}
+      <RadioGroup
+        ariaLabel="Repair afterwards"
+        value={repair}
+        items={[
+          { value: "auto", label: "Repair afterwards where it is needed" },
+          { value: "yes", label: "Repair afterwards" },
+          { value: "no", label: "No repair" },
+        ]}
+        onChange={({ detail: { value } }) => setRepair(value)}
+      />
       {order && plan.isError && <ErrorBox error={plan.error} />}
       {order && plan.data && <PlanOf plan={plan.data} />}
     </ConfirmModal>
-  );
-}
-
-function PlanOf({ plan }: { plan: RestorePlan }) {
-  return (
-    <>
-      {plan.problems.map((problem) => (
-        <Alert key={problem} type="error" statusIconAriaLabel="Error">
-          {problem}
-        </Alert>
-      ))}
-      {plan.warnings.map((warning) => (
-        <Alert key={warning} type="warning" statusIconAriaLabel="Warning">
-          {warning}
-        </Alert>
-      ))}
-      <KeyValuePairs
-        columns={3}
-        items={[
-          { label: "To fetch, of all nodes", value: formatBytes(plan.bytes) },
-          { label: "Files", value: plan.bundles.toLocaleString("en") },
-          { label: "Tables", value: count(plan.tables.length, "table") },
-        ]}
-      />
-      <Box>
-        <Box variant="awsui-key-label">What is done</Box>
-        <ol aria-label="What is done">
-          {plan.steps.map((step) => (
-            <li key={step}>{step}</li>
-          ))}
-        </ol>
-      </Box>
-      {plan.differences
-        .filter(({ fatal }) => !fatal)
-        .map(({ table, difference }) => (
-          <Box key={table + difference} color="text-body-secondary">
-            {table}: {difference}
-          </Box>
-        ))}
-    </>
   );
 }
 

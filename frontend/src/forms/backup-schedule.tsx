@@ -15,6 +15,7 @@ import {
 } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
 import { choice } from "./backup-create";
+import { LocationField } from "./location-field";
 import { TableChoiceField } from "./table-choice-field";
 
 interface Values {
@@ -43,6 +44,7 @@ export function BackupScheduleModal({
   const [selection, setSelection] = useState<string[]>(
     () => schedule?.selection.map(({ keyspace, table }) => (table ? `${keyspace}.${table}` : keyspace)) ?? [],
   );
+  const [location, setLocation] = useState<string | null>(schedule?.location_id ?? null);
   const done = () => {
     onDismiss();
     return refresh();
@@ -62,7 +64,7 @@ export function BackupScheduleModal({
       />
     </FormField>
   );
-  const body = order(values, selection, schedule);
+  const body = order(values, selection, location, schedule);
   const missing =
     values.name.trim() === ""
       ? "Give it a name."
@@ -102,6 +104,7 @@ export function BackupScheduleModal({
         field("hours", "Hours", "6", "interval_minutes")
       )}
       <TableChoiceField tables={overview.tables} value={selection} onChange={setSelection} />
+      <LocationField value={location} onChange={setLocation} />
       {field("days", "Keep for (days)", "30", "keep_days", "The last complete backup stays in any case.")}
       {field("count", "Keep at most (complete backups)", "", "keep_count")}
     </ConfirmModal>
@@ -120,7 +123,12 @@ function initial(schedule: BackupSchedule | null): Values {
   };
 }
 
-function order(values: Values, selection: string[], schedule: BackupSchedule | null): BackupScheduleOrder {
+function order(
+  values: Values,
+  selection: string[],
+  location: string | null,
+  schedule: BackupSchedule | null,
+): BackupScheduleOrder {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
   return {
     name: values.name.trim(),
@@ -130,7 +138,7 @@ function order(values: Values, selection: string[], schedule: BackupSchedule | n
     selection: selection.map(choice),
     keep_days: number(values.days),
     keep_count: number(values.count),
-    location_id: schedule?.location_id ?? null,
+    location_id: location,
     second_location_id: schedule?.second_location_id ?? null,
     keep_after_deletion_days: schedule?.keep_after_deletion_days ?? 30,
     rate_mib_per_second: schedule?.rate_mib_per_second ?? null,

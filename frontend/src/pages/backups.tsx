@@ -23,6 +23,7 @@ import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
 import { RowButton } from "../components/row-button";
 import { BackupLocationCreateModal } from "../forms/backup-location-create";
+import { LocationPurgeModal } from "../forms/location-purge";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
 import { formatBytes } from "../util/size";
@@ -60,6 +61,7 @@ function Locations() {
   );
   const mayAdd = useMay("cloud-accounts:write");
   const [isAdding, setIsAdding] = useState(false);
+  const [purging, setPurging] = useState<BackupLocation | null>(null);
   const onError = (problem: unknown) => toast({ type: "error", content: toApiError(problem, undefined).message });
   const check = useMutation({ ...checkBackupLocationMutation(), onSuccess: () => refresh(), onError });
   const remove = useMutation({ ...deleteBackupLocationMutation(), onSuccess: () => refresh(), onError });
@@ -111,6 +113,14 @@ function Locations() {
                       Check
                     </RowButton>
                     <RowButton
+                      action="purge_backup_location"
+                      allowed={each.allowed_actions}
+                      ariaLabel={`Purge ${each.name}`}
+                      onClick={() => setPurging(each)}
+                    >
+                      Purge
+                    </RowButton>
+                    <RowButton
                       action="delete_backup_location"
                       allowed={each.allowed_actions}
                       ariaLabel={`Forget ${each.name}`}
@@ -125,6 +135,7 @@ function Locations() {
           />
         )}
       </QueryView>
+      {purging && <LocationPurgeModal location={purging} onDismiss={() => setPurging(null)} />}
       {isAdding && <BackupLocationCreateModal onDismiss={() => setIsAdding(false)} />}
     </>
   );

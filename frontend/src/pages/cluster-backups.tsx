@@ -18,9 +18,11 @@ import {
 import { ActionButton } from "../components/action-button";
 import { BackupTable } from "../components/backup-table";
 import { ConfirmModal } from "../components/confirm-modal";
+import { DrillPanel } from "../components/drill-panel";
 import { LogArchiveCard } from "../components/log-archive";
 import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
+import { RestoreList } from "../components/restore-list";
 import { RowButton } from "../components/row-button";
 import { BackupCreateModal } from "../forms/backup-create";
 import { BackupScheduleModal } from "../forms/backup-schedule";
@@ -34,6 +36,8 @@ export function ClusterBackups({ cluster }: { cluster: Cluster }) {
       {(data) => (
         <SpaceBetween size="l">
           <Backups cluster={cluster} overview={data} />
+          <RestoreList cluster={cluster} />
+          <DrillPanel cluster={cluster} />
           <Schedules cluster={cluster} overview={data} />
           <LogArchiveCard cluster={cluster} />
         </SpaceBetween>
@@ -203,9 +207,10 @@ function when({ cron, interval_minutes, time_zone }: BackupSchedule): string {
   return minutes % 60 === 0 ? `every ${count(minutes / 60, "hour")}` : `every ${count(minutes, "minute")}`;
 }
 
-function kept({ keep_days, keep_count }: BackupSchedule): string {
-  const words = [keep_days && count(keep_days, "day"), keep_count && `the last ${keep_count}`];
-  return words.filter(Boolean).join(", ");
+function kept({ keep_days, keep_count, keep_after_deletion_days }: BackupSchedule): string {
+  const words = [keep_days && `for ${count(keep_days, "day")}`, keep_count && `at most the last ${keep_count}`];
+  const gone = `${count(keep_after_deletion_days, "day")} after the cluster's deletion`;
+  return `${words.filter(Boolean).join(", ")}; ${gone}`;
 }
 
 function tables({ selection }: BackupSchedule): string {

@@ -57,6 +57,7 @@ const REASON: Record<RepairRun["reason"], string> = {
   schedule: "Schedule",
   order: "By hand",
   "catch-up": "A node was away",
+  restore: "After a restore",
 };
 
 const MODE: Record<RepairTable["mode"], string> = {

@@ -233,6 +233,7 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.CreateSchema:   worker(e.createSchema),
 		agent.TruncateTables: worker(e.truncateTables),
 		agent.FetchFiles:     worker(e.backups.FetchFiles),
+		agent.DigestTable:    worker(e.digestTable),
 	}
 }
 

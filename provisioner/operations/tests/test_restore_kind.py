@@ -10,6 +10,9 @@ from backend.backups.schemas import RestoreOrder
 from backend.core.errors import Conflict, Invalid
 from backend.operations import actions as operations
 from backend.operations.models import Operation
+from backend.repairs.actions import start_run
+from backend.repairs.models import RepairRun
+from backend.repairs.states import RepairRunReason
 from provisioner.operations.restore import CODE
 from provisioner.operations.testing import (
     check_every_step_twice,
@@ -18,6 +21,7 @@ from provisioner.operations.testing import (
     check_undo_twice,
 )
 from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world
+from provisioner.reconcile.backups import repair_restored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -194,3 +198,39 @@ def test_into_a_cluster_of_another_shape(world: BackupWorld) -> None:
 def test_strangers_restore_nothing(world: BackupWorld) -> None:
     with backup_world(order) as other, pytest.raises(Exception, match="no such backup"):
         restoring.plan(other.who, world.backup.id, RestoreOrder.model_validate({"mode": "replace"}))
+
+
+def repairs(world: BackupWorld) -> list[Operation]:
+    return list(Operation.objects.filter(kind="repair", cluster_id=world.cluster_id).order_by("id"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "repaired"),
+    [({}, False), ({"repair": True}, True), ({"mode": "add"}, True), ({"mode": "add", "repair": False}, False)],
+)
+def test_tables_are_repaired_afterwards_where_nodes_may_lack_something(
+    world: BackupWorld, wanted: dict[str, Any], repaired: bool
+) -> None:
+    assert plan(world, **wanted)["repair"] is repaired
+    assert world.ended(order(world, **wanted)) == "succeeded"
+    assert repair_restored() == int(repaired)
+    assert repair_restored() == 0
+    for operation in repairs(world):
+        run = RepairRun.objects.get(id=operation.parameters["run"])
+        assert (run.reason, run.asked["tables"], run.asked["mode"]) == ("restore", ["shop.orders"], "full")
+        assert Restore.objects.get().repair_operation_id == operation.id
+
+
+def test_a_repair_after_a_restore_waits_for_the_one_that_is_open(world: BackupWorld) -> None:
+    assert world.ended(order(world, mode="add")) == "succeeded"
+    start_run(world.cluster, RepairRunReason.ORDER, {})
+    assert repair_restored() == 0
+    assert Restore.objects.get().repair_operation_id == ""
+
+
+def test_a_backup_that_lacks_a_node_is_repaired_after_its_restore(world: BackupWorld) -> None:
+    lost = world.backup.nodes.order_by("name").first()
+    assert lost is not None
+    type(lost).objects.filter(id=lost.id).update(state="lost")
+    said = plan(world)
+    assert (said["same_shape"], said["repair"]) == (False, True)

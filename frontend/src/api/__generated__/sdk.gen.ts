@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterErrors, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -784,6 +784,108 @@ export const rotateCredentials = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
+ * Delete Drill Schedule
+ *
+ * Makes no more drills by itself.
+ */
+export const deleteDrillSchedule = <ThrowOnError extends boolean = false>(options: Options<DeleteDrillScheduleData, ThrowOnError>): RequestResult<DeleteDrillScheduleResponses, DeleteDrillScheduleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteDrillScheduleResponses, DeleteDrillScheduleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drill-schedule',
+    ...options
+});
+
+/**
+ * Set Drill Schedule
+ *
+ * Has the newest complete backup restored for a trial from now on.
+ */
+export const setDrillSchedule = <ThrowOnError extends boolean = false>(options: Options<SetDrillScheduleData, ThrowOnError>): RequestResult<SetDrillScheduleResponses, SetDrillScheduleErrors, ThrowOnError> => (options.client ?? client).put<SetDrillScheduleResponses, SetDrillScheduleErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drill-schedule',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Drills
+ *
+ * The restore drills of a cluster, newest first.
+ */
+export const listDrills = <ThrowOnError extends boolean = false>(options: Options<ListDrillsData, ThrowOnError>): RequestResult<ListDrillsResponses, ListDrillsErrors, ThrowOnError> => (options.client ?? client).get<ListDrillsResponses, ListDrillsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drills',
+    ...options
+});
+
+/**
+ * Start Drill
+ *
+ * Restores a backup into a cluster that is made for it, compares the rows, and removes it.
+ */
+export const startDrill = <ThrowOnError extends boolean = false>(options: Options<StartDrillData, ThrowOnError>): RequestResult<StartDrillResponses, StartDrillErrors, ThrowOnError> => (options.client ?? client).post<StartDrillResponses, StartDrillErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drills',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Cluster Drills
+ *
+ * When its backups are restored for a trial, what the last one has proved, and what can be done.
+ */
+export const getClusterDrills = <ThrowOnError extends boolean = false>(options: Options<GetClusterDrillsData, ThrowOnError>): RequestResult<GetClusterDrillsResponses, GetClusterDrillsErrors, ThrowOnError> => (options.client ?? client).get<GetClusterDrillsResponses, GetClusterDrillsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drills/overview',
+    ...options
+});
+
+/**
+ * Plan Drill
+ *
+ * What a drill would do and compare, and everything that is against it. Changes nothing.
+ */
+export const planDrill = <ThrowOnError extends boolean = false>(options: Options<PlanDrillData, ThrowOnError>): RequestResult<PlanDrillResponses, PlanDrillErrors, ThrowOnError> => (options.client ?? client).post<PlanDrillResponses, PlanDrillErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/drills/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List Cluster Findings
  *
  * What the control plane found to be wrong in one cluster, and what it did, newest first.
@@ -1393,6 +1495,21 @@ export const rotateRolePassword = <ThrowOnError extends boolean = false>(options
 });
 
 /**
+ * Get Drill
+ *
+ * What one drill has shown.
+ */
+export const getDrill = <ThrowOnError extends boolean = false>(options: Options<GetDrillData, ThrowOnError>): RequestResult<GetDrillResponses, GetDrillErrors, ThrowOnError> => (options.client ?? client).get<GetDrillResponses, GetDrillErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/drills/{drill_id}',
+    ...options
+});
+
+/**
  * Stream Events
  *
  * Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show.
@@ -1759,6 +1876,55 @@ export const getOrganisation = <ThrowOnError extends boolean = false>(options?: 
         }],
     url: '/api/v1/organisation',
     ...options
+});
+
+/**
+ * Get Restore
+ *
+ * How far a restore is, node by node.
+ */
+export const getRestore = <ThrowOnError extends boolean = false>(options: Options<GetRestoreData, ThrowOnError>): RequestResult<GetRestoreResponses, GetRestoreErrors, ThrowOnError> => (options.client ?? client).get<GetRestoreResponses, GetRestoreErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/restores/{restore_id}',
+    ...options
+});
+
+/**
+ * Plan Take Over
+ *
+ * What taking over a copy would do, and everything that is against it. Changes nothing.
+ */
+export const planTakeOver = <ThrowOnError extends boolean = false>(options: Options<PlanTakeOverData, ThrowOnError>): RequestResult<PlanTakeOverResponses, PlanTakeOverErrors, ThrowOnError> => (options.client ?? client).get<PlanTakeOverResponses, PlanTakeOverErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/restores/{restore_id}/take-over',
+    ...options
+});
+
+/**
+ * Take Over
+ *
+ * Gives the live tables the rows that a finished copy shows. What they hold is backed up first.
+ */
+export const takeOver = <ThrowOnError extends boolean = false>(options: Options<TakeOverData, ThrowOnError>): RequestResult<TakeOverResponses, TakeOverErrors, ThrowOnError> => (options.client ?? client).post<TakeOverResponses, TakeOverErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/restores/{restore_id}/take-over',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

@@ -2053,6 +2053,24 @@ export type ClusterDisks = {
 };
 
 /**
+ * ClusterDrills
+ *
+ * What a cluster's drills have shown, and what can be done.
+ */
+export type ClusterDrills = {
+    schedule: DrillSchedule | null;
+    /**
+     * The newest drill that has proved something
+     */
+    last_proved: Drill | null;
+    running: Drill | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
  * ClusterFilter
  *
  * The query parameters of list_clusters.
@@ -2679,6 +2697,362 @@ export type DownloadOrder = {
      */
     after?: string | null;
 };
+
+/**
+ * Drill
+ */
+export type Drill = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Backup Id
+     */
+    backup_id: string;
+    /**
+     * Taken At
+     *
+     * Of the backup
+     */
+    taken_at: string | null;
+    /**
+     * Scratch Id
+     *
+     * The cluster that was made for it
+     */
+    scratch_id: string | null;
+    /**
+     * Scratch Gone
+     */
+    scratch_gone: boolean;
+    state: DrillState;
+    /**
+     * Reason
+     */
+    reason: string | null;
+    /**
+     * Bytes
+     *
+     * Fetched and verified, of all nodes
+     */
+    bytes: number;
+    /**
+     * Rto Seconds
+     *
+     * From its start until the restored tables answered
+     */
+    rto_seconds: number | null;
+    /**
+     * Stages
+     */
+    stages: Array<DrillStage>;
+    /**
+     * Tables
+     */
+    tables: Array<DrillTable>;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+};
+
+/**
+ * DrillOrder
+ */
+export type DrillOrder = {
+    /**
+     * Backup Id
+     *
+     * null: the newest complete one of the cluster
+     */
+    backup_id?: string | null;
+    /**
+     * Selection
+     *
+     * Empty: all that is in the backup
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * zones: one node in each zone of the cluster. one: one node
+     */
+    shape?: DrillShape;
+    /**
+     * Machine Type
+     *
+     * null: the smallest on which the data fits
+     */
+    machine_type?: string | null;
+    /**
+     * Compare Live
+     *
+     * Read the cluster's own tables too, and compare
+     */
+    compare_live?: boolean;
+};
+
+/**
+ * DrillPage
+ */
+export type DrillPage = {
+    /**
+     * Items
+     */
+    items: Array<Drill>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * DrillPlan
+ *
+ * A dry run.
+ */
+export type DrillPlan = {
+    /**
+     * Backup Id
+     */
+    backup_id: string | null;
+    /**
+     * Taken At
+     */
+    taken_at: string | null;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Zones
+     */
+    zones: Array<string>;
+    /**
+     * Expected Seconds
+     *
+     * Until the tables answer, by the drills before; null: none
+     */
+    expected_seconds: number | null;
+    /**
+     * Steps
+     */
+    steps: Array<string>;
+    /**
+     * Compared
+     *
+     * What would be compared, in sentences
+     */
+    compared: Array<string>;
+    /**
+     * Problems
+     *
+     * Why it cannot be done; empty: it can
+     */
+    problems: Array<string>;
+};
+
+/**
+ * DrillSchedule
+ */
+export type DrillSchedule = {
+    /**
+     * Cron
+     */
+    cron: string | null;
+    /**
+     * Interval Minutes
+     */
+    interval_minutes: number | null;
+    /**
+     * Time Zone
+     */
+    time_zone: string;
+    /**
+     * Selection
+     */
+    selection: Array<TableChoice>;
+    shape: DrillShape;
+    /**
+     * Compare Live
+     */
+    compare_live: boolean;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Due At
+     */
+    due_at: string | null;
+    /**
+     * Skipped
+     *
+     * Why its last turn was passed over; null: it was not
+     */
+    skipped: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+};
+
+/**
+ * DrillScheduleOrder
+ */
+export type DrillScheduleOrder = {
+    /**
+     * Cron
+     *
+     * minute hour day-of-month month day-of-week; or an interval
+     */
+    cron?: string | null;
+    /**
+     * Interval Minutes
+     */
+    interval_minutes?: number | null;
+    /**
+     * Time Zone
+     *
+     * Of cron, for example Europe/Vienna
+     */
+    time_zone?: string;
+    /**
+     * Selection
+     *
+     * Empty: all that is in the backup
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * zones: one node in each zone of the cluster. one: one node
+     */
+    shape?: DrillShape;
+    /**
+     * Compare Live
+     *
+     * Read the cluster's own tables too, and compare
+     */
+    compare_live?: boolean;
+    /**
+     * Enabled
+     */
+    enabled?: boolean;
+};
+
+/**
+ * DrillShape
+ *
+ * Of the cluster a drill restores into. ZONES: one node in each zone of the cluster. ONE: one node.
+ */
+export type DrillShape = 'zones' | 'one';
+
+/**
+ * DrillStage
+ */
+export type DrillStage = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Ended At
+     */
+    ended_at: string;
+    /**
+     * Seconds
+     */
+    seconds: number;
+};
+
+/**
+ * DrillStarted
+ */
+export type DrillStarted = {
+    drill: Drill;
+    operation: Operation;
+};
+
+/**
+ * DrillState
+ *
+ * PROVED: all was brought back, read, and is as it should be. FAILED: `reason` says what is not.
+ */
+export type DrillState = 'running' | 'proved' | 'failed' | 'cancelled';
+
+/**
+ * DrillTable
+ */
+export type DrillTable = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    verdict: DrillVerdict;
+    /**
+     * Rows
+     *
+     * Read from the restored cluster
+     */
+    rows: number;
+    /**
+     * Live Rows
+     *
+     * null: the live table was not read
+     */
+    live_rows: number | null;
+    /**
+     * Equal Slices
+     *
+     * Of 64 slices of the ring, those that are row for row as live
+     */
+    equal_slices: number;
+    /**
+     * Changed Slices
+     *
+     * Those in which the live table was changed since the backup
+     */
+    changed_slices: number;
+    /**
+     * Note
+     */
+    note: string;
+};
+
+/**
+ * DrillVerdict
+ *
+ * EQUAL: row for row as live. CHANGED: so where nothing was written since. READ: there was nothing to compare with.
+ *
+ * LACKS, DIFFERS: less, or something else, than the live one had when it was backed up.
+ */
+export type DrillVerdict = 'equal' | 'changed' | 'read' | 'lacks' | 'differs';
 
 /**
  * DynamoDb
@@ -5624,7 +5998,7 @@ export type RepairRunPage = {
 /**
  * RepairRunReason
  */
-export type RepairRunReason = 'schedule' | 'order' | 'catch-up';
+export type RepairRunReason = 'schedule' | 'order' | 'catch-up' | 'restore';
 
 /**
  * RepairRunState
@@ -6132,6 +6506,24 @@ export type Restore = {
      */
     fetched_bytes: number;
     /**
+     * Repair Wanted
+     *
+     * Its tables are repaired when it has ended
+     */
+    repair_wanted: boolean;
+    /**
+     * Repair Operation Id
+     *
+     * Of that repair; null: not ordered
+     */
+    repair_operation_id: string | null;
+    /**
+     * Way Back Id
+     *
+     * Backup of what the tables held before; null: none was made
+     */
+    way_back_id: string | null;
+    /**
      * Operation Id
      */
     operation_id: string | null;
@@ -6147,6 +6539,106 @@ export type Restore = {
      * Finished At
      */
     finished_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * RestoreDetail
+ */
+export type RestoreDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Backup Id
+     */
+    backup_id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    mode: RestoreMode;
+    /**
+     * Point In Time
+     *
+     * Until when; null: as the backup has it
+     */
+    point_in_time: string | null;
+    /**
+     * Tables
+     */
+    tables: Array<RestoreTable>;
+    state: RestoreState;
+    /**
+     * Bytes
+     */
+    bytes: number;
+    /**
+     * Fetched Bytes
+     */
+    fetched_bytes: number;
+    /**
+     * Repair Wanted
+     *
+     * Its tables are repaired when it has ended
+     */
+    repair_wanted: boolean;
+    /**
+     * Repair Operation Id
+     *
+     * Of that repair; null: not ordered
+     */
+    repair_operation_id: string | null;
+    /**
+     * Way Back Id
+     *
+     * Backup of what the tables held before; null: none was made
+     */
+    way_back_id: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+    /**
+     * Nodes
+     */
+    nodes: Array<RestoreNodeProgress>;
+    /**
+     * Bytes Per Second
+     *
+     * Of all nodes since it began; null: nothing is here yet
+     */
+    bytes_per_second: number | null;
+    /**
+     * Remaining Seconds
+     *
+     * Until all is fetched, at that rate; null: not known
+     */
+    remaining_seconds: number | null;
 };
 
 /**
@@ -6179,6 +6671,28 @@ export type RestoreNode = {
 };
 
 /**
+ * RestoreNodeProgress
+ */
+export type RestoreNodeProgress = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Bytes
+     *
+     * To fetch
+     */
+    bytes: number;
+    /**
+     * Fetched Bytes
+     *
+     * Fetched and verified
+     */
+    fetched_bytes: number;
+};
+
+/**
  * RestoreOrder
  */
 export type RestoreOrder = {
@@ -6204,6 +6718,12 @@ export type RestoreOrder = {
      * Into which; null: the one it was made of
      */
     cluster_id?: string | null;
+    /**
+     * Repair
+     *
+     * Repair the tables afterwards; null: where nodes may not have all that they should
+     */
+    repair?: boolean | null;
     /**
      * mode cluster: what to order
      */
@@ -6271,6 +6791,18 @@ export type RestorePlan = {
      * Differences
      */
     differences: Array<SchemaDifference>;
+    /**
+     * Repair
+     *
+     * Whether the tables are repaired afterwards
+     */
+    repair: boolean;
+    /**
+     * Estimated Seconds
+     *
+     * By the restores before; null: there was none
+     */
+    estimated_seconds: number | null;
     /**
      * Schema Read At
      *
@@ -6745,6 +7277,20 @@ export type TableChoice = {
      * null: all tables of the keyspace
      */
     table?: string | null;
+};
+
+/**
+ * TakeOverOrder
+ *
+ * Takes over what a finished copy shows: the live tables get the rows of the same backup.
+ */
+export type TakeOverOrder = {
+    /**
+     * Way Back Days
+     *
+     * So long the backup of what the live tables hold now is kept
+     */
+    way_back_days?: number;
 };
 
 /**
@@ -10058,6 +10604,395 @@ export type RotateCredentialsResponses = {
 
 export type RotateCredentialsResponse = RotateCredentialsResponses[keyof RotateCredentialsResponses];
 
+export type DeleteDrillScheduleData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/drill-schedule';
+};
+
+export type DeleteDrillScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteDrillScheduleError = DeleteDrillScheduleErrors[keyof DeleteDrillScheduleErrors];
+
+export type DeleteDrillScheduleResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteDrillScheduleResponse = DeleteDrillScheduleResponses[keyof DeleteDrillScheduleResponses];
+
+export type SetDrillScheduleData = {
+    body: DrillScheduleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/drill-schedule';
+};
+
+export type SetDrillScheduleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetDrillScheduleError = SetDrillScheduleErrors[keyof SetDrillScheduleErrors];
+
+export type SetDrillScheduleResponses = {
+    /**
+     * OK
+     */
+    200: ClusterDrills;
+};
+
+export type SetDrillScheduleResponse = SetDrillScheduleResponses[keyof SetDrillScheduleResponses];
+
+export type ListDrillsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/drills';
+};
+
+export type ListDrillsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListDrillsError = ListDrillsErrors[keyof ListDrillsErrors];
+
+export type ListDrillsResponses = {
+    /**
+     * OK
+     */
+    200: DrillPage;
+};
+
+export type ListDrillsResponse = ListDrillsResponses[keyof ListDrillsResponses];
+
+export type StartDrillData = {
+    body: DrillOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/drills';
+};
+
+export type StartDrillErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type StartDrillError = StartDrillErrors[keyof StartDrillErrors];
+
+export type StartDrillResponses = {
+    /**
+     * Accepted
+     */
+    202: DrillStarted;
+};
+
+export type StartDrillResponse = StartDrillResponses[keyof StartDrillResponses];
+
+export type GetClusterDrillsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/drills/overview';
+};
+
+export type GetClusterDrillsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetClusterDrillsError = GetClusterDrillsErrors[keyof GetClusterDrillsErrors];
+
+export type GetClusterDrillsResponses = {
+    /**
+     * OK
+     */
+    200: ClusterDrills;
+};
+
+export type GetClusterDrillsResponse = GetClusterDrillsResponses[keyof GetClusterDrillsResponses];
+
+export type PlanDrillData = {
+    body: DrillOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/drills/plan';
+};
+
+export type PlanDrillErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanDrillError = PlanDrillErrors[keyof PlanDrillErrors];
+
+export type PlanDrillResponses = {
+    /**
+     * OK
+     */
+    200: DrillPlan;
+};
+
+export type PlanDrillResponse = PlanDrillResponses[keyof PlanDrillResponses];
+
 export type ListClusterFindingsData = {
     body?: never;
     path: {
@@ -12518,6 +13453,60 @@ export type RotateRolePasswordResponses = {
 
 export type RotateRolePasswordResponse = RotateRolePasswordResponses[keyof RotateRolePasswordResponses];
 
+export type GetDrillData = {
+    body?: never;
+    path: {
+        /**
+         * Drill Id
+         */
+        drill_id: string;
+    };
+    query?: never;
+    url: '/api/v1/drills/{drill_id}';
+};
+
+export type GetDrillErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetDrillError = GetDrillErrors[keyof GetDrillErrors];
+
+export type GetDrillResponses = {
+    /**
+     * OK
+     */
+    200: Drill;
+};
+
+export type GetDrillResponse = GetDrillResponses[keyof GetDrillResponses];
+
 export type StreamEventsData = {
     body?: never;
     path?: never;
@@ -14012,6 +15001,182 @@ export type GetOrganisationResponses = {
 };
 
 export type GetOrganisationResponse = GetOrganisationResponses[keyof GetOrganisationResponses];
+
+export type GetRestoreData = {
+    body?: never;
+    path: {
+        /**
+         * Restore Id
+         */
+        restore_id: string;
+    };
+    query?: never;
+    url: '/api/v1/restores/{restore_id}';
+};
+
+export type GetRestoreErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetRestoreError = GetRestoreErrors[keyof GetRestoreErrors];
+
+export type GetRestoreResponses = {
+    /**
+     * OK
+     */
+    200: RestoreDetail;
+};
+
+export type GetRestoreResponse = GetRestoreResponses[keyof GetRestoreResponses];
+
+export type PlanTakeOverData = {
+    body?: never;
+    path: {
+        /**
+         * Restore Id
+         */
+        restore_id: string;
+    };
+    query?: never;
+    url: '/api/v1/restores/{restore_id}/take-over';
+};
+
+export type PlanTakeOverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanTakeOverError = PlanTakeOverErrors[keyof PlanTakeOverErrors];
+
+export type PlanTakeOverResponses = {
+    /**
+     * OK
+     */
+    200: RestorePlan;
+};
+
+export type PlanTakeOverResponse = PlanTakeOverResponses[keyof PlanTakeOverResponses];
+
+export type TakeOverData = {
+    body: TakeOverOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Restore Id
+         */
+        restore_id: string;
+    };
+    query?: never;
+    url: '/api/v1/restores/{restore_id}/take-over';
+};
+
+export type TakeOverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type TakeOverError = TakeOverErrors[keyof TakeOverErrors];
+
+export type TakeOverResponses = {
+    /**
+     * Accepted
+     */
+    202: RestoreStarted;
+};
+
+export type TakeOverResponse = TakeOverResponses[keyof TakeOverResponses];
 
 export type GetSessionData = {
     body?: never;

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,7 @@ func TestATableIsBackedUpAndRestored(t *testing.T) {
 		b.fetch("elsewhere", stored, "orders")
 		b.bring(map[string]any{"restore": "elsewhere", "keyspace": "shop", "table": "orders", "as_keyspace": "copy", "cleanup": true}, len(stored))
 		b.rows("copy.orders", before)
+		b.digests()
 	})
 	run("a flipped object is refused and nothing is touched", func() { b.flipped() })
 	run("a snapshot ends when it is told to", func() {
@@ -276,6 +278,35 @@ func (b *backedUp) besides() {
 	}
 	b.say("ALTER TABLE copy.orders ADD more int")
 	b.refuse("other-columns", agent.CreateSchema, map[string]any{"keyspaces": []agent.KeyspaceToCreate{copied}}, "schema-differs")
+}
+
+// digests are the same of the same rows wherever they are, and differ where one was written since.
+func (b *backedUp) digests() {
+	b.t.Helper()
+	read := func(keyspace, table string) agent.TableDigest {
+		var digest agent.TableDigest
+		b.job(agent.DigestTable, map[string]any{"keyspace": keyspace, "table": table, "slices": 8}, &digest)
+		return digest
+	}
+	live, copied := read("shop", "orders"), read("copy", "orders")
+	if live.Rows == 0 || !reflect.DeepEqual(live, copied) || !reflect.DeepEqual(live, read("shop", "orders_then")) {
+		b.t.Errorf("%+v\n%+v", live, copied)
+	}
+	since := time.Now().UnixMicro()
+	b.say("INSERT INTO copy.orders (id, line, body) VALUES (-1, 0, 'since')")
+	changed := 0
+	for index, part := range read("copy", "orders").Slices {
+		if part != live.Slices[index] {
+			changed++
+			if part.Rows != live.Slices[index].Rows+1 || part.NewestWrite < since {
+				b.t.Errorf("%+v", part)
+			}
+		}
+	}
+	if changed != 1 {
+		b.t.Errorf("%d parts changed", changed)
+	}
+	b.refuse("digest-nothing", agent.DigestTable, map[string]any{"keyspace": "shop", "table": "nothing", "slices": 8}, "table-not-found")
 }
 
 func (b *backedUp) flipped() {

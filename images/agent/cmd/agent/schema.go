@@ -33,6 +33,7 @@ func apiSchema() map[string]any {
 		agent.FetchBundlesParameters{}, agent.Fetched{}, agent.ImportBundlesParameters{}, agent.Imported{}, agent.DropRestoreParameters{},
 		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{}, agent.TruncateTablesParameters{}, agent.FetchFilesParameters{},
 		agent.SetArchiveParameters{}, agent.ArchiveSet{}, agent.ArchiveReport{}, agent.ReplayArchiveParameters{}, agent.Replayed{},
+		agent.DigestTableParameters{}, agent.TableDigest{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}

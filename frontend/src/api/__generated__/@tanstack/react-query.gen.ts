@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterNetwork, getClusterNode, getConnection, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listFindings, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planImport, planRepair, planRestore, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterNetwork, getClusterNode, getConnection, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listDrills, listFindings, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -952,6 +952,122 @@ export const rotateCredentialsMutation = (options?: Partial<Options<RotateCreden
     return mutationOptions;
 };
 
+/**
+ * Delete Drill Schedule
+ *
+ * Makes no more drills by itself.
+ */
+export const deleteDrillScheduleMutation = (options?: Partial<Options<DeleteDrillScheduleData>>): UseMutationOptions<DeleteDrillScheduleResponse, DeleteDrillScheduleError, Options<DeleteDrillScheduleData>> => {
+    const mutationOptions: UseMutationOptions<DeleteDrillScheduleResponse, DeleteDrillScheduleError, Options<DeleteDrillScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteDrillSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Set Drill Schedule
+ *
+ * Has the newest complete backup restored for a trial from now on.
+ */
+export const setDrillScheduleMutation = (options?: Partial<Options<SetDrillScheduleData>>): UseMutationOptions<SetDrillScheduleResponse, SetDrillScheduleError, Options<SetDrillScheduleData>> => {
+    const mutationOptions: UseMutationOptions<SetDrillScheduleResponse, SetDrillScheduleError, Options<SetDrillScheduleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await setDrillSchedule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listDrillsQueryKey = (options: Options<ListDrillsData>) => createQueryKey('listDrills', options);
+
+/**
+ * List Drills
+ *
+ * The restore drills of a cluster, newest first.
+ */
+export const listDrillsOptions = (options: Options<ListDrillsData>) => queryOptions<ListDrillsResponse, ListDrillsError, ListDrillsResponse, ReturnType<typeof listDrillsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listDrills({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listDrillsQueryKey(options)
+});
+
+/**
+ * Start Drill
+ *
+ * Restores a backup into a cluster that is made for it, compares the rows, and removes it.
+ */
+export const startDrillMutation = (options?: Partial<Options<StartDrillData>>): UseMutationOptions<StartDrillResponse, StartDrillError, Options<StartDrillData>> => {
+    const mutationOptions: UseMutationOptions<StartDrillResponse, StartDrillError, Options<StartDrillData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await startDrill({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getClusterDrillsQueryKey = (options: Options<GetClusterDrillsData>) => createQueryKey('getClusterDrills', options);
+
+/**
+ * Get Cluster Drills
+ *
+ * When its backups are restored for a trial, what the last one has proved, and what can be done.
+ */
+export const getClusterDrillsOptions = (options: Options<GetClusterDrillsData>) => queryOptions<GetClusterDrillsResponse, GetClusterDrillsError, GetClusterDrillsResponse, ReturnType<typeof getClusterDrillsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getClusterDrills({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getClusterDrillsQueryKey(options)
+});
+
+/**
+ * Plan Drill
+ *
+ * What a drill would do and compare, and everything that is against it. Changes nothing.
+ */
+export const planDrillMutation = (options?: Partial<Options<PlanDrillData>>): UseMutationOptions<PlanDrillResponse, PlanDrillError, Options<PlanDrillData>> => {
+    const mutationOptions: UseMutationOptions<PlanDrillResponse, PlanDrillError, Options<PlanDrillData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planDrill({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const listClusterFindingsQueryKey = (options: Options<ListClusterFindingsData>) => createQueryKey('listClusterFindings', options);
 
 /**
@@ -1675,6 +1791,26 @@ export const rotateRolePasswordMutation = (options?: Partial<Options<RotateRoleP
     return mutationOptions;
 };
 
+export const getDrillQueryKey = (options: Options<GetDrillData>) => createQueryKey('getDrill', options);
+
+/**
+ * Get Drill
+ *
+ * What one drill has shown.
+ */
+export const getDrillOptions = (options: Options<GetDrillData>) => queryOptions<GetDrillResponse, GetDrillError, GetDrillResponse, ReturnType<typeof getDrillQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getDrill({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getDrillQueryKey(options)
+});
+
 export const listFindingsQueryKey = (options?: Options<ListFindingsData>) => createQueryKey('listFindings', options);
 
 /**
@@ -2121,6 +2257,65 @@ export const getOrganisationOptions = (options?: Options<GetOrganisationData>) =
     },
     queryKey: getOrganisationQueryKey(options)
 });
+
+export const getRestoreQueryKey = (options: Options<GetRestoreData>) => createQueryKey('getRestore', options);
+
+/**
+ * Get Restore
+ *
+ * How far a restore is, node by node.
+ */
+export const getRestoreOptions = (options: Options<GetRestoreData>) => queryOptions<GetRestoreResponse, GetRestoreError, GetRestoreResponse, ReturnType<typeof getRestoreQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRestore({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRestoreQueryKey(options)
+});
+
+export const planTakeOverQueryKey = (options: Options<PlanTakeOverData>) => createQueryKey('planTakeOver', options);
+
+/**
+ * Plan Take Over
+ *
+ * What taking over a copy would do, and everything that is against it. Changes nothing.
+ */
+export const planTakeOverOptions = (options: Options<PlanTakeOverData>) => queryOptions<PlanTakeOverResponse, PlanTakeOverError, PlanTakeOverResponse, ReturnType<typeof planTakeOverQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await planTakeOver({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: planTakeOverQueryKey(options)
+});
+
+/**
+ * Take Over
+ *
+ * Gives the live tables the rows that a finished copy shows. What they hold is backed up first.
+ */
+export const takeOverMutation = (options?: Partial<Options<TakeOverData>>): UseMutationOptions<TakeOverResponse, TakeOverError, Options<TakeOverData>> => {
+    const mutationOptions: UseMutationOptions<TakeOverResponse, TakeOverError, Options<TakeOverData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await takeOver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 export const getSessionQueryKey = (options?: Options<GetSessionData>) => createQueryKey('getSession', options);
 
