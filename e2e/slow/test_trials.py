@@ -21,6 +21,7 @@ TRIALS = {
     "nodes without a control plane": ("static_stability",),
     "a restore to a moment, into another shape": ("point_in_time",),
     "restore drills, and no machine is left": ("restore_drill",),
+    "data of others, from copied snapshots and from Medusa": ("import_foreign",),
 }
 
 

@@ -154,6 +154,10 @@ export const backupSchedulesQuery = (id: string) => generated.listBackupSchedule
 export const backupEstimateQuery = (id: string, location: string | null) =>
   generated.estimateBackupOptions({ path: { cluster_id: id }, query: location ? { location_id: location } : {} });
 
+export const importsQuery = (id: string) => generated.listImportsOptions({ path: { cluster_id: id } });
+
+export const importQuery = (id: string) => generated.getImportOptions({ path: { import_id: id } });
+
 export const logArchiveQuery = (id: string) => generated.getLogArchiveOptions({ path: { cluster_id: id } });
 
 /** What a restore would do; null: it is not said yet what to restore, and nobody asks. */
@@ -228,6 +232,7 @@ export {
   createBackupScheduleMutation,
   createCloudAccountMutation,
   createClusterMutation,
+  createImportMutation,
   createInvitationMutation,
   createNetworkConnectionMutation,
   createRoleMutation,
@@ -243,6 +248,7 @@ export {
   grantRoleMutation,
   makeImageDefaultMutation,
   pauseOperationMutation,
+  planImportMutation,
   purgeBackupLocationMutation,
   refreshRolesMutation,
   registerImageMutation,

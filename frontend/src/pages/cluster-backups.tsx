@@ -17,6 +17,7 @@ import {
 } from "../api";
 import { ActionButton } from "../components/action-button";
 import { BackupTable } from "../components/backup-table";
+import { ClusterImports } from "../components/cluster-imports";
 import { ConfirmModal } from "../components/confirm-modal";
 import { DrillPanel } from "../components/drill-panel";
 import { LogArchiveCard } from "../components/log-archive";
@@ -40,6 +41,7 @@ export function ClusterBackups({ cluster }: { cluster: Cluster }) {
           <DrillPanel cluster={cluster} />
           <Schedules cluster={cluster} overview={data} />
           <LogArchiveCard cluster={cluster} />
+          <ClusterImports cluster={cluster} />
         </SpaceBetween>
       )}
     </QueryView>

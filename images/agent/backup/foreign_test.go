@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ringmaster/agent"
@@ -155,4 +157,33 @@ func TestTheMD5OfPartsIsThatOfTheirMD5s(t *testing.T) {
 			t.Error(part)
 		}
 	}
+}
+
+func TestFilesOfOthersComeFromBuckets(t *testing.T) {
+	eachBucket(t, func(t *testing.T, m *machine, to store, _ *bucket) {
+		lying := newMachine(t)
+		told := lying.foreign("nb", "node1/shop/orders", func(map[string][]byte) {})
+		for _, file := range told.Files {
+			name := told.Folder + "/" + told.SSTable + "-" + file.Name
+			content, err := os.ReadFile(filepath.Join(lying.store.Folder, lying.store.Prefix, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := to.put(t.Context(), name, file.Bytes, bytes.NewReader(content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fetch := func(name string) error {
+			var read atomic.Int64
+			_, err := m.service.fetchForeign(t.Context(), to, filepath.Join(t.TempDir(), name), told, &read, &progress{report: silent})
+			return err
+		}
+		if err := fetch("whole"); err != nil {
+			t.Error(err)
+		}
+		told.Files[0].Name = "Gone.db"
+		if err := fetch("lacking"); !errors.Is(err, errMissing) || !strings.Contains(err.Error(), "Gone.db") {
+			t.Error(err)
+		}
+	})
 }
