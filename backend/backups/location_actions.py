@@ -103,6 +103,12 @@ def delete_location(who: Identity, location_id: str) -> None:
     reason = reason_against_location_delete(may=True, operators=False, backups=backups, schedules=schedules)
     if reason:
         raise Conflict("backup_location_in_use", reason, hint="Move or delete these first.")
+    if row.log_archives.filter(enabled=True, cluster__deleted_at=None).exists():
+        raise Conflict(
+            "backup_location_in_use",
+            "The commit logs of a cluster are archived there.",
+            hint="Turn that off, or give it another location.",
+        )
     if row.stored_objects.exists():
         raise Conflict(
             "backup_location_in_use",

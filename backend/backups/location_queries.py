@@ -3,16 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.backups import objects, retention
 from backend.backups.models import (
+    ArchivePiece,
     Backup,
     BackupLocation,
     BackupObject,
+    LogArchive,
     Restore,
 )
 from backend.backups.retention import Kept, Policy
@@ -195,6 +197,10 @@ def _kept(row: Backup) -> Kept:
 
 def to_purge(*, every: timedelta, at_most: int) -> list[tuple[str, str]]:
     """Location and organisation, where backups wait to be deleted or that nobody has looked through for so long."""
-    wanted = Q(state=BackupState.DELETING) | Q(location__swept_at=None) | Q(location__swept_at__lt=Now() - every)
-    rows = Backup.objects.filter(wanted).exclude(state__in=[BackupState.DELETED, BackupState.RUNNING])
-    return list(rows.values_list("location_id", "organisation_id").distinct()[:at_most])
+    old = Q(location__swept_at=None) | Q(location__swept_at__lt=Now() - every)
+    rows = Backup.objects.filter(Q(state=BackupState.DELETING) | old)
+    rows = rows.exclude(state__in=[BackupState.DELETED, BackupState.RUNNING])
+    # Of clusters whose last backup is gone, pieces of commit logs may be left.
+    logs = LogArchive.objects.filter(old, Exists(ArchivePiece.objects.filter(stream__archive=OuterRef("pk"))))
+    place = ("location_id", "organisation_id")
+    return list(rows.values_list(*place).union(logs.values_list(*place))[:at_most])

@@ -38,6 +38,16 @@ def test_what_makes_no_sense_is_refused(api: ApiClient, active: Cluster, operato
     assert not LogArchive.objects.exists()
 
 
+def test_its_location_is_not_taken_from_it(api: ApiClient, active: Cluster):
+    bucket = {"kind": "s3", "name": "b", "bucket": "acme", "access_key_id": "A", "secret_access_key": "s"}
+    location = api.post("/backup-locations", bucket).json()["location"]["id"]
+    api.put(path(active), ON | {"location_id": location})
+    refused = api.delete(f"/backup-locations/{location}")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "backup_location_in_use")
+    api.put(path(active), ON | {"enabled": False})
+    assert api.delete(f"/backup-locations/{location}").status_code == 204
+
+
 def test_it_is_nobody_elses(foreign: ApiClient, active: Cluster, operators: BackupLocation):
     assert foreign.get(path(active)).status_code == 404
     assert foreign.put(path(active), ON).status_code == 404

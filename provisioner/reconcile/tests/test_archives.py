@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from backend.backups import archive_actions, archive_queries, location_actions, objects, restoring
+from backend.backups.location_queries import to_purge
 from backend.backups.models import ArchiveGap, ArchivePiece, ArchiveStream, BackupObject, LogArchive, Restore
 from backend.backups.schemas import LogArchiveOrder, RestoreOrder
 from backend.core.errors import Conflict
@@ -148,6 +149,13 @@ def test_pieces_that_no_backup_can_use_go_with_the_purge(world: BackupWorld, mon
     assert left <= set(BackupObject.objects.values_list("key", flat=True))
     assert left <= {name.rpartition("/")[2] for name in world.names("objects/")}
     assert len(world.names("objects/")) == BackupObject.objects.count() == 6 + 3
+
+
+def test_pieces_are_looked_for_where_no_backup_is_left(world: BackupWorld) -> None:
+    assert to_purge(every=timedelta(days=1), at_most=9) == []
+    world.write("orders", {8: "eight"})
+    asked_now(world)
+    assert to_purge(every=timedelta(days=1), at_most=9) == [(world.location_id, world.who.organisation_id)]
 
 
 def test_clusters_without_an_archive_cost_one_query(django_assert_num_queries: Any) -> None:
