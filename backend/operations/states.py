@@ -60,7 +60,6 @@ TITLES = {
     "restore": "Restore",
     "import_tables": "Import tables",
     "take_over": "Take over what a copy shows",
-    "restore_drill": "Restore drill",
 }
 
 
