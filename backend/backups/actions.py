@@ -84,7 +84,7 @@ def start_backup(
         cluster_name=cluster.name,
         actor=actor,
         parameters={"backup": row.id, "scheduled": schedule is not None},
-        groups=plans.backup(nodes),
+        groups=plans.backup(nodes, lock=bool(location.object_lock and row.locked_until)),
         expected_seconds=plans.BACKUP_SECONDS,
         pausable=True,
     )

@@ -54,7 +54,7 @@ def start(backup: Backup, location: BackupLocation, *, actor: str) -> Operation 
         cluster_name=backup.cluster_name,
         actor=actor,
         parameters={"backup": backup.id, "location": location.id, "copy": copy.id},
-        groups=plans.copy(),
+        groups=plans.copy(lock=bool(location.object_lock and backup.locked_until)),
         expected_seconds=plans.COPY_SECONDS,
         pausable=True,
     )

@@ -32,7 +32,7 @@ from backend.operations.queries import get_operation
 def create_location(who: Identity, order: AnyLocationOrder) -> dict[str, Any]:
     """Stores it with its credentials and starts to try it. Raises Forbidden, Conflict."""
     require(who, Permission.CLOUD_ACCOUNTS_WRITE)
-    place = {"kind": order.kind, "bucket": order.bucket, "prefix": order.prefix}
+    place = {"kind": order.kind, "bucket": order.bucket, "prefix": order.prefix, "object_lock": order.object_lock or ""}
     match order:
         case S3LocationOrder():
             place |= {"region": order.region, "endpoint": order.endpoint or ""}

@@ -73,6 +73,7 @@ def get_location(who: Identity, location_id: str) -> dict[str, Any]:
         "id": row.id,
         "name": row.name,
         "kind": row.kind,
+        "object_lock": row.object_lock or None,
         "operators": operators,
         "address": _address(row, operators=operators),
         "region": row.region or None,

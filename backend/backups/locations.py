@@ -17,6 +17,14 @@ class BadStore(ValueError):
 
 def read(url: str) -> dict[str, str]:
     """The columns of a location. `file:///folder`, `s3://bucket/prefix?region=…&endpoint=…`, `gs://bucket/prefix`."""
+    found = _place(url)
+    lock = dict(parse_qsl(urlsplit(url).query)).get("object_lock", "")
+    if lock not in ("", "governance", "compliance") or (lock and found["kind"] == "folder"):
+        raise BadStore("object_lock in RINGMASTER_BACKUP_STORE is governance or compliance, for buckets only")
+    return found | ({"object_lock": lock} if lock else {})
+
+
+def _place(url: str) -> dict[str, str]:
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query))
     match parts.scheme:
@@ -39,7 +47,7 @@ def ensure_operators() -> BackupLocation | None:
     url = settings.ENV.ringmaster_backup_store
     if not url:
         return None
-    place = {"folder": "", "bucket": "", "prefix": "", "region": "", "endpoint": ""} | read(url)
+    place = {"folder": "", "bucket": "", "prefix": "", "region": "", "endpoint": "", "object_lock": ""} | read(url)
     row = BackupLocation.objects.filter(organisation=None, deleted_at=None).first()
     if row is None:
         row = BackupLocation.objects.create(organisation=None, name=NAME, created_by="the installation", **place)

@@ -43,6 +43,11 @@ class BackupLocation(models.Model):
     prefix = models.CharField(max_length=200, blank=True)
     region = models.CharField(max_length=64, blank=True)
     endpoint = models.CharField(max_length=512, blank=True, help_text="Of an S3-compatible server; empty: the cloud's")
+    object_lock = models.CharField(
+        max_length=16,
+        blank=True,
+        help_text="governance or compliance: the store keeps locked backups; empty: no",
+    )
     problem = models.TextField(blank=True, help_text="Why the last check could not write there; empty: it could")
     problem_hint = models.TextField(blank=True)
     checked_at = models.DateTimeField(null=True)
@@ -94,6 +99,7 @@ class BackupSchedule(models.Model):
     keep_after_deletion_days = models.PositiveIntegerField(
         default=30, help_text="After the cluster was deleted its backups stay so long"
     )
+    lock_days = models.PositiveIntegerField(null=True, help_text="Nobody may delete them before; null: not locked")
     rate_mib_per_second = models.PositiveIntegerField(null=True, help_text="Of each node; null: as fast as it goes")
     enabled = models.BooleanField(default=True)
     due_at = models.DateTimeField(null=True, help_text="null: not by itself")
@@ -253,6 +259,7 @@ class BackupObject(models.Model):
     )
     unneeded_since = models.DateTimeField(null=True, help_text="Since when no bundle refers to it")
     doomed_at = models.DateTimeField(null=True, help_text="Since when it is being deleted")
+    locked_until = models.DateTimeField(null=True, help_text="The store itself keeps it so long")
 
     class Meta:
         constraints = [

@@ -7,11 +7,11 @@ after that. So one of the two always sees the other.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from backend.backups.models import (
@@ -238,7 +238,8 @@ def doom(location: BackupLocation, organisation_id: str, *, grace: timedelta) ->
     before = list(rows.exclude(doomed_at=None).order_by("id").values_list("key", flat=True)[:DELETE_AT_ONCE])
     if before:
         return before
-    over = rows.filter(unneeded_since__lt=Now() - grace, doomed_at=None).order_by("id")
+    locked_now = Q(locked_until__gt=Now())
+    over = rows.filter(~locked_now, unneeded_since__lt=Now() - grace, doomed_at=None).order_by("id")
     locked = list(over.select_for_update(skip_locked=True).values_list("id", flat=True)[:DELETE_AT_ONCE])
     # A statement of its own, after the locks: what was referred to in between is seen.
     needed = set(BackupBundle.objects.filter(object_id__in=locked).values_list("object_id", flat=True))
@@ -260,6 +261,30 @@ def gone(location: BackupLocation, organisation_id: str, keys: Collection[str]) 
     return int(freed)
 
 
+def to_lock(location: BackupLocation, backup: Backup, *, at_most: int) -> list[BackupObject]:
+    """Objects of a backup in a location that the store does not keep as long as the backup is locked."""
+    less = Q(locked_until=None) | Q(locked_until__lt=backup.locked_until)
+    needed = Exists(BackupBundle.objects.filter(object=OuterRef("pk"), node__backup=backup))
+    copied = Exists(BackupCopyEntry.objects.filter(object=OuterRef("pk"), copy__backup=backup))
+    rows = BackupObject.objects.filter(less, Q(needed) | Q(copied), location=location, stored_at__isnull=False)
+    return list(rows.order_by("id")[:at_most])
+
+
+def locked(ids: Collection[int], *, until: datetime) -> None:
+    """The store keeps these so long."""
+    BackupObject.objects.filter(id__in=ids).update(locked_until=until)
+
+
+def _kept_by_locks(rows: QuerySet[BackupObject]) -> dict[str, Any]:
+    kept = rows.filter(locked_until__gt=Now()).aggregate(count=Count("id"), until=Max("locked_until"))
+    return {"locked_objects": kept["count"], "locked_until": kept["until"]}
+
+
+def kept_by_locks(location: BackupLocation, organisation_id: str) -> dict[str, Any]:
+    """Of what no backup needs: how many the store keeps, and when the last of them is free."""
+    return _kept_by_locks(_unneeded(location, organisation_id))
+
+
 def would_free(location: BackupLocation, organisation_id: str, *, without: Collection[str]) -> dict[str, Any]:
     """What no backup would need any more if those `without` (ids) were gone: objects and bytes as they are stored."""
     needed = BackupBundle.objects.filter(object=OuterRef("pk")).exclude(node__backup_id__in=without)
@@ -272,5 +297,6 @@ def would_free(location: BackupLocation, organisation_id: str, *, without: Colle
         "objects": rows.count(),
         "bytes": rows.aggregate(total=Sum("stored_bytes"))["total"] or 0,
         "waiting_objects": rows.count() - over.count(),
+        **_kept_by_locks(rows),
         "grace_seconds": int(GRACE.total_seconds()),
     }

@@ -24,8 +24,11 @@ def check_location() -> Groups:
     return [[PlannedStep("probe_location", "Write, read and delete a small object", deadline_seconds=60)]]
 
 
-def backup(nodes: Sequence[Node]) -> Groups:
-    """Snapshots on all nodes at once; then each node sends what is not stored yet; manifests last."""
+def backup(nodes: Sequence[Node], *, lock: bool = False) -> Groups:
+    """Snapshots on all nodes at once; then each node sends what is not stored yet; manifests last.
+
+    `lock`: the store itself is to keep it.
+    """
 
     def on_each(name: str, title: str, seconds: int) -> list[PlannedStep]:
         return [PlannedStep(name, title, node.id, node.name, deadline_seconds=seconds) for node in nodes]
@@ -39,6 +42,7 @@ def backup(nodes: Sequence[Node]) -> Groups:
         on_each("upload", "Upload what is new", 24 * _HOURS),
         on_each("write_manifest", "Write the node's manifest", 300),
         [PlannedStep("complete_backup", "See whether it is complete, and sign it", deadline_seconds=300)],
+        *([[PlannedStep("lock_objects", "Have the store keep it", deadline_seconds=2 * _HOURS)]] if lock else []),
         on_each("clear_snapshot", "Clear the snapshot", 300),
     ]
 
@@ -65,12 +69,13 @@ def restore(nodes: Sequence[Node], *, mode: RestoreMode, moment: bool = False) -
     ]
 
 
-def copy() -> Groups:
+def copy(*, lock: bool) -> Groups:
     return [
         [PlannedStep("check_copy", "Check both locations", deadline_seconds=120)],
         [PlannedStep("refer_objects", "Find out what is not there yet", deadline_seconds=_HOURS)],
         [PlannedStep("copy_objects", "Copy and verify objects", deadline_seconds=72 * _HOURS)],
         [PlannedStep("copy_manifests", "Copy the manifests", deadline_seconds=600)],
+        *([[PlannedStep("lock_objects", "Have the store keep it", deadline_seconds=2 * _HOURS)]] if lock else []),
     ]
 
 

@@ -70,6 +70,7 @@ def _schedule(row: BackupSchedule, against: str | None) -> dict[str, Any]:
         "keep_days": row.keep_days,
         "keep_count": row.keep_count,
         "keep_after_deletion_days": row.keep_after_deletion_days,
+        "lock_days": row.lock_days,
         "rate_mib_per_second": row.rate_mib_per_second,
         "enabled": row.enabled,
         "due_at": row.due_at,

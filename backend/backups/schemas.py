@@ -54,6 +54,17 @@ Count = Annotated[int, Field(ge=1, le=10_000)]
 Rate = Annotated[int, Field(ge=1, le=100_000)]
 
 
+ObjectLock = Annotated[
+    Literal["governance", "compliance"] | None,
+    Field(
+        description=(
+            "How the store itself keeps locked backups, in a bucket that was made with object lock (Google: object "
+            "retention). compliance: nobody can take it back. null: no locks in the store"
+        )
+    ),
+]
+
+
 class S3LocationOrder(RequestBody):
     kind: Literal["s3"]
     name: Name
@@ -61,6 +72,7 @@ class S3LocationOrder(RequestBody):
     prefix: Prefix = ""
     region: Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z0-9-]*$")] = ""
     endpoint: Endpoint | None = Field(None, description="Of an S3-compatible server; null: Amazon's")
+    object_lock: ObjectLock = None
     access_key_id: Credential
     secret_access_key: Credential
 
@@ -70,6 +82,7 @@ class GcsLocationOrder(RequestBody):
     name: Name
     bucket: Bucket
     prefix: Prefix = ""
+    object_lock: ObjectLock = None
     service_account: ServiceAccountKey = Field(description="The key of a service account, as Google hands it out")
 
 
@@ -90,6 +103,7 @@ class BackupLocation(Schema):
     id: str
     name: str
     kind: LocationKind
+    object_lock: Literal["governance", "compliance"] | None = Field(description="null: no locks in the store")
     operators: bool = Field(description="Of the installation, for everybody; each organisation has its place in it")
     address: str = Field(description="Folder, or bucket and prefix, in words")
     region: str | None
@@ -141,6 +155,7 @@ class BackupScheduleOrder(RequestBody):
     keep_after_deletion_days: Annotated[int, Field(ge=0, le=_YEARS)] = Field(
         30, description="After the cluster was deleted its backups stay so long"
     )
+    lock_days: Days | None = Field(None, description="Nobody may delete a backup of it before; null: not locked")
     rate_mib_per_second: Rate | None = Field(None, description="Of each node; null: as fast as it goes")
     enabled: bool = True
 
@@ -167,6 +182,7 @@ class BackupSchedule(Schema):
     keep_days: int | None
     keep_count: int | None
     keep_after_deletion_days: int
+    lock_days: int | None
     rate_mib_per_second: int | None
     enabled: bool
     due_at: datetime | None = Field(description="When it makes the next backup; null: it does not")
@@ -295,6 +311,8 @@ class PurgePlan(Schema):
     objects: int = Field(description="That no backup needs any more, or will not when these are gone")
     bytes: int = Field(description="That would be freed")
     waiting_objects: int = Field(description="Of these, those that stay for the grace first")
+    locked_objects: int = Field(description="Of these, those that the store itself keeps")
+    locked_until: datetime | None = Field(description="When the last of those is free; null: none is locked")
     grace_seconds: int
 
 

@@ -41,6 +41,7 @@ from provisioner.operations.backup_store import (
 )
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.membership import forget_job
+from provisioner.operations.object_lock import lock_objects
 from provisioner.operations.surroundings import surroundings
 
 BATCH_OBJECTS = 500
@@ -325,6 +326,7 @@ CODE = OperationCode(
         "upload": StepCode(do=upload, undo=stop_upload),
         "write_manifest": StepCode(do=write_manifest, undo=take_back_manifest),
         "complete_backup": StepCode(do=complete_backup, undo=forget_manifest),
+        "lock_objects": StepCode(do=lock_objects),
         "clear_snapshot": StepCode(do=clear_snapshot),
     },
     on_cancelled=_cancelled,

@@ -35,7 +35,8 @@ class DamagedManifest(Exception):
 
 def open_store(location: BackupLocation, organisation_id: str) -> Store:
     place = vault_keys.store_of(location, organisation_id)
-    return surroundings().store(StoreSpec(**{name: value for name, value in place.items() if name in _WORDS}))
+    words = {name: value for name, value in place.items() if name in _WORDS}
+    return surroundings().store(StoreSpec(**words, object_lock=location.object_lock))
 
 
 @contextmanager
@@ -78,6 +79,13 @@ def schema_name(backup: Backup) -> str:
 
 def manifest_name(backup: Backup) -> str:
     return f"{folder_of(backup)}/manifest.json"
+
+
+def manifests_of(backup: Backup) -> list[str]:
+    """Names of all that were written; that of the backup last."""
+    folder = folder_of(backup)
+    written = backup.nodes.exclude(manifest_sha256="").order_by("id").values_list("node_id", flat=True)
+    return [f"{folder}/schema", *(f"{folder}/nodes/{node}" for node in written), manifest_name(backup)]
 
 
 def put_sealed(store: Store, key: bytes, name: str, document: Mapping[str, Any]) -> str:

@@ -14,7 +14,10 @@ def probe_location(context: StepContext) -> Outcome:
     location = BackupLocation.objects.get(id=context.operation.parameters["location"])
     problem = hint = ""
     try:
-        open_store(location, context.operation.organisation_id).probe()
+        store = open_store(location, context.operation.organisation_id)
+        if location.object_lock:
+            store.check_lock()
+        store.probe()
     except StoreError as error:
         if error.retryable and context.step.attempt < _ATTEMPTS:
             raise

@@ -19,13 +19,13 @@ from provisioner.agent.bundle_format import BundleKeys, DamagedObjectError, Wron
 from provisioner.operations.backup_store import (
     DamagedManifest,
     check_manifests,
-    folder_of,
     in_words,
     key_for,
-    manifest_name,
+    manifests_of,
     open_store,
 )
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
+from provisioner.operations.object_lock import lock_objects
 from provisioner.operations.verify_backup import object_name
 from provisioner.stores.base import ObjectMissing, Part, Store, StoreUnreachable
 
@@ -215,7 +215,7 @@ def copy_manifests(context: StepContext) -> Outcome:
         return _give_up(context)
     with in_words():
         source, target = _stores(copy)
-        for name in manifests_of(copy):
+        for name in manifests_of(copy.backup):
             target.put(name, source.get(name))
         try:
             check_manifests(target, key_for(copy.backup), copy.backup)
@@ -223,13 +223,6 @@ def copy_manifests(context: StepContext) -> Outcome:
             raise Blocked("backup-damaged", str(error), "Retry; or cancel, and the next backup is copied.") from error
     copies.finished(copy.id)
     return Done("it is complete there")
-
-
-def manifests_of(copy: BackupCopy) -> list[str]:
-    """That of the backup last."""
-    folder = folder_of(copy.backup)
-    written = copy.backup.nodes.exclude(manifest_sha256="").order_by("id").values_list("node_id", flat=True)
-    return [f"{folder}/schema", *(f"{folder}/nodes/{node}" for node in written), manifest_name(copy.backup)]
 
 
 def delete_manifests(context: StepContext) -> Outcome:
@@ -241,7 +234,7 @@ def delete_manifests(context: StepContext) -> Outcome:
 
 def delete_manifests_of(copy: BackupCopy) -> None:
     """That of the backup first."""
-    open_store(copy.location, copy.backup.organisation_id).delete(manifests_of(copy)[::-1])
+    open_store(copy.location, copy.backup.organisation_id).delete(manifests_of(copy.backup)[::-1])
 
 
 def _give_up(context: StepContext) -> Outcome:
@@ -274,6 +267,7 @@ CODE = OperationCode(
         "refer_objects": StepCode(do=refer_objects, undo=forget_entries),
         "copy_objects": StepCode(do=copy_objects, undo=stop_copying),
         "copy_manifests": StepCode(do=copy_manifests, undo=delete_manifests),
+        "lock_objects": StepCode(do=lock_objects),
     },
     on_cancelled=_cancelled,
 )

@@ -67,6 +67,10 @@ def sweep_objects(context: StepContext) -> Outcome:
     location, organisation = _location(context), context.operation.organisation_id
     keys = objects.doom(location, organisation, grace=objects.GRACE)
     if not keys:
+        kept = objects.kept_by_locks(location, organisation)
+        if kept["locked_objects"]:
+            until = f"{kept['locked_until']:%Y-%m-%d %H:%M} UTC"
+            return Done(f"{kept['locked_objects']:,} objects are locked in the store, the last until {until}")
         return Done()
     with in_words():
         open_store(location, organisation).delete([object_name(key) for key in keys])

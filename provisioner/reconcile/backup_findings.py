@@ -50,7 +50,10 @@ def _tried(location: BackupLocation, organisation_id: str) -> StoreError | None:
     last: StoreError | None = None
     for attempt in range(_ATTEMPTS):
         try:
-            open_store(location, organisation_id).probe()
+            store = open_store(location, organisation_id)
+            if location.object_lock:
+                store.check_lock()
+            store.probe()
         except StoreError as error:
             last = error
             if not error.retryable:

@@ -4,7 +4,7 @@ Each is found by one indexed query over all clusters.
 """
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from django.db import transaction
@@ -77,6 +77,7 @@ def _start(schedule: BackupSchedule) -> bool:
                 selection=schedule.selection,
                 rate=schedule.rate_mib_per_second,
                 schedule=schedule,
+                locked_until=_locked_until(schedule),
             )
     except Conflict as refused:
         # Its turn comes again, as nothing was written.
@@ -84,6 +85,10 @@ def _start(schedule: BackupSchedule) -> bool:
         progress.schedule_took_its_turn(schedule)
         return False
     return True
+
+
+def _locked_until(schedule: BackupSchedule) -> datetime | None:
+    return None if schedule.lock_days is None else datetime.now(UTC) + timedelta(days=schedule.lock_days)
 
 
 def _list() -> int:

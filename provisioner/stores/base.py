@@ -78,6 +78,8 @@ class StoreSpec:
     secret_access_key: str = field(default="", repr=False)
     service_account: str = field(default="", repr=False)
     """gcs: the key of a service account, as Google hands it out."""
+    object_lock: str = ""
+    """governance or compliance: how `lock` locks, and deletions take all versions; empty: no locks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +153,14 @@ class Store(Protocol):
 
     def abort_upload(self, name: str, upload: str) -> None:
         """What is not there any more counts as given up."""
+        ...
+
+    def lock(self, name: str, until: datetime) -> None:
+        """Nobody deletes or changes the object before; never made shorter. Raises ObjectMissing, StoreRefused."""
+        ...
+
+    def check_lock(self) -> None:
+        """StoreRefused says why objects cannot be locked here."""
         ...
 
     def probe(self) -> None:

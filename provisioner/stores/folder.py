@@ -121,6 +121,12 @@ class FolderStore:
     def _upload(self, name: str, upload: str) -> Path:
         return self._path(name).parent / f"{_PARTIAL}{checked(upload)}"
 
+    def lock(self, name: str, until: datetime) -> None:
+        self.check_lock()
+
+    def check_lock(self) -> None:
+        raise StoreRefused("A folder has no object lock.", hint="Use a bucket that was made with object lock.")
+
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"
         self.put(name, b"probe")

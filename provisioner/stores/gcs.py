@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import Forbidden, GoogleAPICallError, NotFound, Unauthorized
@@ -38,6 +39,7 @@ class GcsStore:
         self._name = spec.bucket
         self._root = f"{spec.prefix}/" if spec.prefix else ""
         self._client = _client(spec)
+        self._object_lock = spec.object_lock
         self._bucket = self._client.bucket(spec.bucket)
 
     def put(self, name: str, content: bytes) -> None:
@@ -126,6 +128,23 @@ class GcsStore:
     def abort_upload(self, name: str, upload: str) -> None:
         with self._translating():
             self._client._http.delete(upload, timeout=_SECONDS)
+
+    def lock(self, name: str, until: datetime) -> None:
+        """https://cloud.google.com/storage/docs/object-lock: Locked is compliance, Unlocked can be taken back."""
+        blob = self._blob(name)
+        blob.retention.mode = "Locked" if self._object_lock == "compliance" else "Unlocked"
+        blob.retention.retain_until_time = until
+        with self._translating(name):
+            blob.patch(timeout=_SECONDS, retry=None)
+
+    def check_lock(self) -> None:
+        with self._translating():
+            bucket = self._client.get_bucket(self._name, timeout=_SECONDS, retry=None)
+        if bucket.object_retention_mode != "Enabled":
+            raise StoreRefused(
+                f"The bucket {self._name} has no object retention.",
+                hint="Switch object retention on for the bucket, or bring the location without it.",
+            )
 
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"

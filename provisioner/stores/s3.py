@@ -5,6 +5,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 import boto3
@@ -38,6 +39,7 @@ class S3Store:
     def __init__(self, spec: StoreSpec) -> None:
         self._bucket = spec.bucket
         self._root = f"{spec.prefix}/" if spec.prefix else ""
+        self._object_lock = spec.object_lock
         self.service = spec.endpoint
         """Whose buckets can be copied into each other without us; empty: Amazon's."""
         self._client: Any = boto3.client(
@@ -82,6 +84,10 @@ class S3Store:
         if len(names) > _AT_ONCE:
             raise ValueError(f"{len(names)} objects at once, and {_AT_ONCE} are the most")
         keys = [{"Key": self._key(name)} for name in names]
+        if self._object_lock:
+            keys = [version for key in keys for version in self._versions(key["Key"])]
+        if not keys:
+            return
         with self._translating():
             answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
         for failed in answer.get("Errors", []):
@@ -154,6 +160,38 @@ class S3Store:
     def abort_upload(self, name: str, upload: str) -> None:
         with suppress(ObjectMissing), self._translating(name):
             self._client.abort_multipart_upload(Bucket=self._bucket, Key=self._key(name), UploadId=upload)
+
+    def _versions(self, key: str) -> Sequence[dict[str, str]]:
+        """In a bucket with locks a deletion without a version only hides the object."""
+        with self._translating():
+            pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=key)
+            found = [one for page in pages for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]]
+        return [{"Key": key, "VersionId": one["VersionId"]} for one in found if one["Key"] == key]
+
+    def lock(self, name: str, until: datetime) -> None:
+        with self._translating(name):
+            self._client.put_object_retention(
+                Bucket=self._bucket,
+                Key=self._key(name),
+                Retention={"Mode": self._object_lock.upper(), "RetainUntilDate": until},
+            )
+
+    def check_lock(self) -> None:
+        try:
+            answer = self._client.get_object_lock_configuration(Bucket=self._bucket)
+            enabled = answer["ObjectLockConfiguration"].get("ObjectLockEnabled") == "Enabled"
+        except ClientError as error:
+            told = error.response["Error"]
+            if told.get("Code") != "ObjectLockConfigurationNotFoundError":
+                raise self._in_words(str(told.get("Code", "")), told.get("Message", ""), "") from error
+            enabled = False
+        except (BotoCoreError, OSError) as error:
+            raise StoreUnreachable(f"The bucket {self._bucket} cannot be reached: {error}") from error
+        if not enabled:
+            raise StoreRefused(
+                f"The bucket {self._bucket} has no object lock.",
+                hint="Switch object lock on for the bucket, or bring the location without it.",
+            )
 
     def probe(self) -> None:
         name = f"{PROBE}-{secrets.token_hex(8)}"

@@ -140,6 +140,7 @@ function order(
     keep_count: number(values.count),
     location_id: location,
     second_location_id: schedule?.second_location_id ?? null,
+    lock_days: schedule?.lock_days ?? null,
     keep_after_deletion_days: schedule?.keep_after_deletion_days ?? 30,
     rate_mib_per_second: schedule?.rate_mib_per_second ?? null,
     enabled: schedule?.enabled ?? true,

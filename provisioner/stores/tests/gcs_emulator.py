@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 class _Handler(BaseHTTPRequestHandler):
     objects: dict[str, dict[str, tuple[bytes, datetime]]]
     uploads: dict[str, tuple[str, str, bytearray]]
+    retained: dict[str, str]
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
@@ -41,6 +42,10 @@ class _Handler(BaseHTTPRequestHandler):
         path = self._path
         kept = self._bucket(path[4] if path[0] == "download" else path[3])
         if kept is None:
+            return
+        if len(path) < 5:
+            mode = {"objectRetention": {"mode": "Enabled"}} if path[3].startswith("locked") else {}
+            self._answer(200, {"kind": "storage#bucket", "name": path[3], **mode})
             return
         if len(path) < 6:
             prefix, first = self._query.get("prefix", ""), self._query.get("startOffset", "")
@@ -71,7 +76,25 @@ class _Handler(BaseHTTPRequestHandler):
         del self.uploads[self._query["upload_id"]]
         self._answer(200, self._resource(bucket, name))
 
+    def do_PATCH(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        bucket, name = self._path[3], self._path[-1]
+        kept = self._bucket(bucket)
+        if kept is None:
+            return
+        if name not in kept:
+            self._answer(404, _error(404, f"No such object: {name}"))
+            return
+        if not bucket.startswith("locked"):
+            self._answer(400, _error(400, "The bucket does not have object retention enabled."))
+            return
+        self.retained[name] = body["retention"]["retainUntilTime"]
+        self._answer(200, self._resource(bucket, name) | body)
+
     def do_DELETE(self) -> None:
+        if self.retained.get(self._path[-1], "") > f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}":
+            self._answer(403, _error(403, f"Object {self._path[-1]} is under active Retention."))
+            return
         if "upload_id" in self._query:
             self.uploads.pop(self._query["upload_id"], None)
             self._answer(499, {})
@@ -136,7 +159,9 @@ def _error(status: int, message: str) -> dict[str, Any]:
 @contextmanager
 def emulated(*buckets: str) -> Iterator[str]:
     """Address of a server that has these buckets."""
-    handler = type("Handler", (_Handler,), {"objects": {bucket: {} for bucket in buckets}, "uploads": {}})
+    handler = type(
+        "Handler", (_Handler,), {"objects": {bucket: {} for bucket in buckets}, "uploads": {}, "retained": {}}
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

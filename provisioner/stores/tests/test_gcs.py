@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -30,3 +31,22 @@ def test_a_key_that_is_none_is_refused() -> None:
 def test_a_server_that_is_away_is_tried_again_later() -> None:
     with pytest.raises(StoreUnreachable):
         _store("http://127.0.0.1:1", "backups", "").put("x", b"1")
+
+
+def test_what_is_locked_is_not_deleted() -> None:
+    with emulated("locked") as endpoint:
+        spec = StoreSpec(kind="gcs", bucket="locked", prefix="a", endpoint=endpoint, object_lock="compliance")
+        store = registry.store(spec)
+        store.check_lock()
+        store.put("kept", b"1")
+        store.lock("kept", datetime.now(UTC) + timedelta(days=1))
+        with pytest.raises(StoreRefused, match="Retention"):
+            store.delete(["kept"])
+        assert store.get("kept") == b"1"
+
+
+def test_a_bucket_without_retention_says_so() -> None:
+    with emulated("plain") as endpoint:
+        spec = StoreSpec(kind="gcs", bucket="plain", endpoint=endpoint, object_lock="governance")
+        with pytest.raises(StoreRefused, match="has no object retention"):
+            registry.store(spec).check_lock()

@@ -781,6 +781,12 @@ export type BackupLocation = {
     name: string;
     kind: LocationKind;
     /**
+     * Object Lock
+     *
+     * null: no locks in the store
+     */
+    object_lock: 'governance' | 'compliance' | null;
+    /**
      * Operators
      *
      * Of the installation, for everybody; each organisation has its place in it
@@ -1024,6 +1030,10 @@ export type BackupSchedule = {
      */
     keep_after_deletion_days: number;
     /**
+     * Lock Days
+     */
+    lock_days: number | null;
+    /**
      * Rate Mib Per Second
      */
     rate_mib_per_second: number | null;
@@ -1131,6 +1141,12 @@ export type BackupScheduleOrder = {
      * After the cluster was deleted its backups stay so long
      */
     keep_after_deletion_days?: number;
+    /**
+     * Lock Days
+     *
+     * Nobody may delete a backup of it before; null: not locked
+     */
+    lock_days?: number | null;
     /**
      * Rate Mib Per Second
      *
@@ -3418,6 +3434,12 @@ export type GcsLocationOrder = {
      */
     prefix?: string;
     /**
+     * Object Lock
+     *
+     * How the store itself keeps locked backups, in a bucket that was made with object lock (Google: object retention). compliance: nobody can take it back. null: no locks in the store
+     */
+    object_lock?: 'governance' | 'compliance' | null;
+    /**
      * Service Account
      *
      * The key of a service account, as Google hands it out
@@ -5523,6 +5545,18 @@ export type PurgePlan = {
      */
     waiting_objects: number;
     /**
+     * Locked Objects
+     *
+     * Of these, those that the store itself keeps
+     */
+    locked_objects: number;
+    /**
+     * Locked Until
+     *
+     * When the last of those is free; null: none is locked
+     */
+    locked_until: string | null;
+    /**
      * Grace Seconds
      */
     grace_seconds: number;
@@ -7024,6 +7058,12 @@ export type S3LocationOrder = {
      * Of an S3-compatible server; null: Amazon's
      */
     endpoint?: string | null;
+    /**
+     * Object Lock
+     *
+     * How the store itself keeps locked backups, in a bucket that was made with object lock (Google: object retention). compliance: nobody can take it back. null: no locks in the store
+     */
+    object_lock?: 'governance' | 'compliance' | null;
     /**
      * Access Key Id
      */
