@@ -16,7 +16,7 @@ from backend.clusters.states import SERVING
 from backend.core.errors import DomainError
 from backend.operations.models import Operation
 from backend.operations.states import OperationState, title
-from provisioner.agent.base import Job
+from provisioner.agent.base import AgentRefused, Job
 from provisioner.operations import names
 from provisioner.operations.backup_nodes import ask_any
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
@@ -55,6 +55,8 @@ def _ordered(context: StepContext, order: Callable[[Drill], str], stage: str) ->
     row = _drill(context)
     if row.reason:
         return Done(_NOT_DONE)
+    if late := _out_of_time(row):
+        return late
     try:
         operation = Operation.objects.get(id=order(row))
     except DomainError as refused:
@@ -70,7 +72,7 @@ def _ordered(context: StepContext, order: Callable[[Drill], str], stage: str) ->
             progress.gave_up(row.id, f"{title(operation.kind)}: {why}")
             return Done(why)
         case _:
-            return _out_of_time(row) or Wait(_LOOK_EVERY, words)
+            return Wait(_LOOK_EVERY, words)
 
 
 def _out_of_time(row: Drill) -> Done | None:
@@ -106,18 +108,18 @@ def _read(context: StepContext, row: Drill, side: str, cluster: Cluster) -> Outc
         table = f"{one['keyspace']}.{one['table']}"
         if table in done:
             continue
+        if late := _late(context, row, side):
+            return late
         name = names.job(context.operation, f"digest-{side}-{position}")
         parameters = {"keyspace": one["keyspace"], "table": one["table"], "slices": SLICES}
         try:
             job = _job(nodes, name, parameters)
-        except JobFailed as failure:
+        except (JobFailed, AgentRefused) as failure:
             if side == "restored":
                 progress.gave_up(row.id, f"{table} was restored and cannot be read: {failure}")
                 return Done(str(failure))
             progress.was_read(row.id, side, table, None)
             return Wait(0, table)
-        if isinstance(job, Wait) and (late := _late(context, row, side)):
-            return late
         if isinstance(job, Wait):
             share = (position + (job.progress or 0.0)) / len(row.tables)
             return Wait(job.seconds, f"{table}: {job.what_for}", share)
@@ -137,7 +139,7 @@ def _late(context: StepContext, row: Drill, side: str) -> Done | None:
 
 
 def _job(nodes: Sequence[Node], name: str, parameters: dict[str, object]) -> Job | Wait:
-    """On the first node that answers. Raises JobFailed."""
+    """On the first node that answers. Raises JobFailed, AgentRefused: an agent that does not know it yet, say."""
     job = ask_any(nodes, lambda agent: agent.ensure_job(name, "digest-table", parameters, wait_seconds=1))
     return job if isinstance(job, Wait) else look_at(nodes[0], job)
 

@@ -14,6 +14,7 @@ from backend.operations import actions as operations
 from backend.operations.models import Operation
 from backend.operations.states import OPEN
 from provisioner import runner
+from provisioner.agent.base import AgentRefused
 from provisioner.operations import registry, restore_drill
 from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world
 from provisioner.operations.tests.cluster_world import without_waiting
@@ -170,3 +171,27 @@ def test_without_room_or_backup_it_is_refused_in_words(world: BackupWorld) -> No
     with pytest.raises(Conflict, match="no complete backup"):
         order(world)
     assert not Drill.objects.exists()
+
+
+def test_an_agent_that_does_not_know_how_to_read_fails_the_drill_and_its_cluster_goes(
+    world: BackupWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = machines(world)
+
+    def refused(*_: object) -> None:
+        raise AgentRefused("unknown-kind", "There is no job of the kind digest-table.")
+
+    monkeypatch.setattr(restore_drill, "_job", refused)
+    assert driven(order(world)) == "succeeded"
+    assert (drill().state, "cannot be read" in drill().reason) == ("failed", True)
+    assert machines(world) == before
+
+
+def test_a_drill_that_takes_longer_than_a_day_has_failed_and_its_cluster_goes(world: BackupWorld) -> None:
+    before = machines(world)
+    operation = order(world)
+    driven(operation, until="restore_backup")
+    Drill.objects.update(created_at="2026-01-01T00:00:00Z")
+    assert driven(operation) == "succeeded"
+    assert (drill().state, drill().reason) == ("failed", "It took longer than a day.")
+    assert machines(world) == before
