@@ -81,6 +81,7 @@ export function RestoreList({ cluster }: { cluster: Cluster }) {
     {
       id: "actions",
       header: "Actions",
+      minWidth: 130,
       cell: (each) =>
         each.mode === "copy" && (
           <RowButton

@@ -1,6 +1,7 @@
 import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import Table from "@cloudscape-design/components/table";
 import type { RestorePlan } from "../api";
 import { formatDuration } from "../util/duration";
@@ -9,7 +10,7 @@ import { count, formatBytes } from "../util/size";
 /** What a restore would do, what it needs on each node, and all that is against it. */
 export function PlanOf({ plan }: { plan: RestorePlan }) {
   return (
-    <>
+    <SpaceBetween size="s">
       {plan.problems.map((problem) => (
         <Alert key={problem} type="error" statusIconAriaLabel="Error">
           {problem}
@@ -64,6 +65,6 @@ export function PlanOf({ plan }: { plan: RestorePlan }) {
             {table}: {difference}
           </Box>
         ))}
-    </>
+    </SpaceBetween>
   );
 }

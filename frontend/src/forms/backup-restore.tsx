@@ -80,7 +80,7 @@ export function BackupRestoreModal({ backup, onDismiss }: { backup: Backup; onDi
       void router.navigate({ to: "/operations/$operationId", params: { operationId: operation.id } });
     },
   });
-  const options = names.map((value) => ({ value }));
+  const options = names.map((value) => ({ value, label: value }));
   return (
     <ConfirmModal
       title={`Restore from a backup of ${backup.cluster_name}`}

@@ -5,6 +5,7 @@ import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import RadioGroup from "@cloudscape-design/components/radio-group";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import {
@@ -58,7 +59,7 @@ export function DrillModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss
       <Fields shape={shape} compareLive={compareLive} onShape={setShape} onCompareLive={setCompareLive} />
       {plan.isError && <ErrorBox error={plan.error} />}
       {plan.data && (
-        <>
+        <SpaceBetween size="s">
           {plan.data.problems.map((problem) => (
             <Alert key={problem} type="error" statusIconAriaLabel="Error">
               {problem}
@@ -95,7 +96,7 @@ export function DrillModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss
               ))}
             </ul>
           </Box>
-        </>
+        </SpaceBetween>
       )}
     </ConfirmModal>
   );
@@ -175,7 +176,7 @@ function Fields({
   onCompareLive: (compare: boolean) => void;
 }) {
   return (
-    <>
+    <SpaceBetween size="s">
       <RadioGroup
         ariaLabel="Cluster to restore into"
         value={shape}
@@ -185,6 +186,6 @@ function Fields({
       <Checkbox checked={compareLive} onChange={({ detail }) => onCompareLive(detail.checked)}>
         Read the live tables too, and compare
       </Checkbox>
-    </>
+    </SpaceBetween>
   );
 }
