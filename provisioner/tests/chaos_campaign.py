@@ -29,6 +29,7 @@ TIME_SCALE = "0.4"  # a lease is 3.2 s
 STILL = 25.0
 # Seconds without anything open after which all is over.
 QUIET = 1.5
+_WAIT_FOR_A_DEATH = ("check_ring_without",)
 
 
 def run(*, operations: int, seconds: float, seed: int) -> Report:
@@ -174,7 +175,7 @@ def _fight(
                 plans.ask(operation_id, "retry")
                 report.retried_by_people += 1
             if now > end:
-                report.given_up += _give_up_on_overdue(plans.ask)
+                report.given_up += _give_up_on_overdue(plans.ask, is_still=now - moved_at > STILL / 2)
             unfinished = _unfinished()
             found = _recorded()
             if found != recorded:
@@ -197,8 +198,11 @@ def _fight(
     return judge(report, world, customers, deaf_workers=fleet.exits[70])
 
 
-def _give_up_on_overdue(ask: Callable[[str, str], None]) -> list[str]:
-    """Cancels, as a person does, what waits for what does not come: for the death of a node that turned out to live."""
+def _give_up_on_overdue(ask: Callable[[str, str], None], *, is_still: bool) -> list[str]:
+    """Cancels, as a person does, what waits for what does not come: for the death of a node that turned out to live.
+
+    A step calls that overdue after minutes. Where nothing at all moves a person sees it before.
+    """
     from django.db.models import F, Q
 
     from backend.operations.models import OperationStep
@@ -207,8 +211,8 @@ def _give_up_on_overdue(ask: Callable[[str, str], None]) -> list[str]:
     in_time = Q(operation__cancellable_until=None) | Q(position__lt=F("operation__cancellable_until"))
     overdue = OperationStep.objects.select_related("operation").filter(
         in_time,
+        Q(overdue=True) | Q(name__in=_WAIT_FOR_A_DEATH if is_still else ()),
         state=StepState.RUNNING,
-        overdue=True,
         operation__state=OperationState.RUNNING,
         operation__cancel_requested_at=None,
     )

@@ -302,9 +302,7 @@ func TestTheVersionInstalledIsTheOneAskedFor(t *testing.T) {
 
 func TestEveryKindOfJobIsDoneOrSaysThatItIsNot(t *testing.T) {
 	n := newNode(t, "first")
-	missing := []agent.JobKind{agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke,
-		agent.Snapshot, agent.ClearSnapshot, agent.IndexSnapshot, agent.UploadBundles, agent.VerifyObjects, agent.FetchBundles, agent.FetchFiles, agent.ImportBundles,
-		agent.DropRestore, agent.DescribeSchema, agent.CreateSchema, agent.TruncateTables}
+	missing := append(agent.BackupJobKinds(), agent.SetArchive, agent.ReplayArchive, agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke)
 	for _, kind := range agent.JobKinds() {
 		if kind == agent.MeasureIO {
 			continue // the machine's, not the engine's

@@ -1,4 +1,4 @@
-/** Write, back up, lose, bring back, read: on a real cluster, through the console. */
+/** Repair; write, back up, lose, bring back, read: on a real cluster, through the console. */
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -37,6 +37,48 @@ test.beforeAll(async () => {
 test.afterAll(async () => {
   test.setTimeout(120_000);
   await deleteCluster(cluster.id);
+});
+
+test("a repair is followed while it runs, hurried, and says until when tables are protected", async ({
+  ownerPage: page,
+}) => {
+  test.setTimeout(150_000);
+  // With long rests between segments, so that there is something to see.
+  await ask("PATCH", `/clusters/${cluster.id}/repairs/schedule`, { intensity: 15 });
+  await page.goto(`/clusters/${cluster.id}?tab=repairs`);
+  await expect(page.getByText("The nodes have not been asked for their tables yet")).toBeVisible();
+  await page.getByRole("button", { name: "Repair now" }).click();
+  const dialog = page.getByRole("dialog", { name: "Repair now" });
+  await dialog.getByRole("radio", { name: "Everything" }).or(dialog.getByText("Everything")).first().click();
+  await expect(dialog.getByText("so it is not known how long it will take")).toBeVisible();
+  await expectAccessible(page);
+  await dialog.getByRole("button", { name: "Repair", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "Progress by token range and node" })).toBeVisible();
+  await expect(page.getByRole("progressbar", { name: "Progress of the repair" })).toBeVisible();
+  await expect(page.getByRole("img", { name: /^shop\.orders: / })).toBeVisible();
+  await picture(page, "repair-map");
+  await expectAccessible(page);
+  await page.getByRole("slider", { name: "Intensity" }).press("End");
+  await page.getByRole("button", { name: "Save the schedule of repairs" }).click();
+  await expect(page.getByText("Saved. It holds at once.")).toBeVisible();
+  const runs = page.getByRole("table", { name: "Runs" });
+  await expect(runs.getByRole("row", { name: /Done/ })).toBeVisible({ timeout: 100_000 });
+  const orders = page.getByRole("row", { name: /shop\.orders/ });
+  await expect(orders.getByText(/^in \d+ d$/)).toBeVisible();
+  await picture(page, "repair-protected-until");
+});
+
+test("windows of repairs are shown as a calendar", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=repairs`);
+  await page.getByRole("button", { name: "Add window" }).click();
+  await page.getByRole("button", { name: "Save the schedule of repairs" }).click();
+  await expect(page.getByRole("figure").getByRole("img", { name: /^Sun.* to 6:00$/ }).last()).toBeVisible();
+  await expectAccessible(page);
+  await page.getByRole("figure").scrollIntoViewIfNeeded();
+  await picture(page, "repair-windows");
+  await page.getByRole("button", { name: "Remove window 1" }).click();
+  await page.getByRole("button", { name: "Save the schedule of repairs" }).click();
+  await expect(page.getByRole("figure")).toHaveCount(0);
 });
 
 test("a backup is made from the console", async ({ ownerPage: page }) => {
