@@ -63,7 +63,8 @@ def without_news_of_d(whole: Moment) -> Moment:
 def test_a_change_before_all_agree_on_the_one_before_is_told() -> None:
     joins_e = without_news_of_d(moment(A, B, C, D, machines=(E,), all_e=Status("BOOT", "5")))
     found = judged(moment(A, B, C), JOINS_D, joins_e, joins_e)
-    assert found == [f"{E} began to change before all live nodes agreed on the ring"]
+    differing = "; ".join(f"{other} and {A} differ in {D}" for other in (B, C, D))
+    assert found == [f"{E} began to change before all live nodes agreed on the ring: {differing}"]
 
 
 def test_a_change_after_all_agree_is_safe_even_when_the_agreement_fell_between_two_looks() -> None:

@@ -132,9 +132,9 @@ class Judge:
             # All views of this moment were asked for after somebody had seen this change. So whoever still sees another
             # one under way, or the ring as it was before that, had not agreed when this one began.
             self._one_at_a_time(frozenset({began}) | (changing & self._changing))
-            rings = [_without(view.ring, began) for view in moment.views.values()]
-            if any(ring != rings[0] for ring in rings):
-                self._complain(f"{began} began to change before all live nodes agreed on the ring")
+            rings = {address: _without(view.ring, began) for address, view in moment.views.items()}
+            if differing := _differing(rings):
+                self._complain(f"{began} began to change before all live nodes agreed on the ring: {differing}")
         self._fresh = changing - self._changing
         self._changing = changing
         self.agreements += not changing and agreed(moment)
@@ -207,6 +207,20 @@ class Judge:
 
 def _without(ring: Mapping[str, Member], address: str) -> dict[str, Member]:
     return {host: member for host, member in ring.items() if member.address != address}
+
+
+def _differing(rings: Mapping[str, Mapping[str, Member]]) -> str:
+    """Who sees another ring than the first one, and where they differ; empty: nobody."""
+    (first, its), *others = rings.items()
+    return "; ".join(
+        f"{address} and {first} differ in {', '.join(sorted(_addresses(ring, its) | _addresses(its, ring)))}"
+        for address, ring in others
+        if ring != its
+    )
+
+
+def _addresses(ring: Mapping[str, Member], other: Mapping[str, Member]) -> set[str]:
+    return {member.address for host, member in ring.items() if other.get(host) != member}
 
 
 def agreed(moment: Moment) -> bool:

@@ -8,10 +8,13 @@ import { createBackupLocationMutation, type LocationOrder, refresh, toApiError }
 import { ConfirmModal } from "../components/confirm-modal";
 import { toast } from "../hooks/use-toasts";
 
+type Lock = "none" | "governance" | "compliance";
+
 /** Brings a bucket; it is tried at once. */
 export function BackupLocationCreateModal({ onDismiss }: { onDismiss: () => void }) {
   const [kind, setKind] = useState<"s3" | "gcs">("s3");
   const [values, setValues] = useState<Record<string, string>>({});
+  const [lock, setLock] = useState<Lock>("none");
   const create = useMutation({
     ...createBackupLocationMutation(),
     onSuccess: () => {
@@ -51,7 +54,7 @@ export function BackupLocationCreateModal({ onDismiss }: { onDismiss: () => void
       isPending={create.isPending}
       error={create.error}
       disabledReason={needed.some((name) => !value(name)) ? "Fill in what is asked for." : undefined}
-      onConfirm={() => create.mutate({ body: order(kind, value) })}
+      onConfirm={() => create.mutate({ body: { ...order(kind, value), object_lock: lock === "none" ? null : lock } })}
       onDismiss={onDismiss}
     >
       <RadioGroup
@@ -76,6 +79,21 @@ export function BackupLocationCreateModal({ onDismiss }: { onDismiss: () => void
       ) : (
         field("service_account", "Key of a service account (JSON)", "{ … }", "Kept encrypted, and never shown again.")
       )}
+      <FormField label="Locks in the store" errorText={error?.fields.object_lock}>
+        <RadioGroup
+          value={lock}
+          items={[
+            { value: "none", label: "None", description: "Locked backups are kept by Ringmaster alone." },
+            {
+              value: "governance",
+              label: "Governance",
+              description: "The bucket's administrators can take them back.",
+            },
+            { value: "compliance", label: "Compliance", description: "Nobody can take them back before they end." },
+          ]}
+          onChange={({ detail }) => setLock(detail.value as Lock)}
+        />
+      </FormField>
     </ConfirmModal>
   );
 }

@@ -26,6 +26,7 @@ interface Values {
   zone: string;
   days: string;
   count: string;
+  lock: string;
 }
 
 /** When backups are made and how long they are kept. `schedule`: the one to change; none: a new one. */
@@ -45,6 +46,7 @@ export function BackupScheduleModal({
     () => schedule?.selection.map(({ keyspace, table }) => (table ? `${keyspace}.${table}` : keyspace)) ?? [],
   );
   const [location, setLocation] = useState<string | null>(schedule?.location_id ?? null);
+  const [second, setSecond] = useState<string | null>(schedule?.second_location_id ?? null);
   const done = () => {
     onDismiss();
     return refresh();
@@ -64,7 +66,7 @@ export function BackupScheduleModal({
       />
     </FormField>
   );
-  const body = order(values, selection, location, schedule);
+  const body = order(values, selection, location, second, schedule);
   const missing =
     values.name.trim() === ""
       ? "Give it a name."
@@ -107,6 +109,15 @@ export function BackupScheduleModal({
       <LocationField value={location} onChange={setLocation} />
       {field("days", "Keep for (days)", "30", "keep_days", "The last complete backup stays in any case.")}
       {field("count", "Keep at most (complete backups)", "", "keep_count")}
+      <LocationField
+        label="Copy to"
+        description="Complete backups are copied there; a restore takes what is damaged from the copy."
+        none="Nowhere"
+        value={second}
+        errorText={error?.fields.second_location_id}
+        onChange={setSecond}
+      />
+      {field("lock", "Lock for (days)", "", "lock_days", "Nobody may delete a backup before. Empty: not locked.")}
     </ConfirmModal>
   );
 }
@@ -120,6 +131,7 @@ function initial(schedule: BackupSchedule | null): Values {
     zone: schedule?.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
     days: schedule ? String(schedule.keep_days ?? "") : "30",
     count: String(schedule?.keep_count ?? ""),
+    lock: String(schedule?.lock_days ?? ""),
   };
 }
 
@@ -127,6 +139,7 @@ function order(
   values: Values,
   selection: string[],
   location: string | null,
+  second: string | null,
   schedule: BackupSchedule | null,
 ): BackupScheduleOrder {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
@@ -139,8 +152,8 @@ function order(
     keep_days: number(values.days),
     keep_count: number(values.count),
     location_id: location,
-    second_location_id: schedule?.second_location_id ?? null,
-    lock_days: schedule?.lock_days ?? null,
+    second_location_id: second,
+    lock_days: number(values.lock),
     keep_after_deletion_days: schedule?.keep_after_deletion_days ?? 30,
     rate_mib_per_second: schedule?.rate_mib_per_second ?? null,
     enabled: schedule?.enabled ?? true,
