@@ -15,7 +15,7 @@ from e2e.trials.static_stability import stay_up
 pytestmark = pytest.mark.change
 
 # In this order: every one starts from where the one before has ended. All of them are run in e2e/slow/.
-SHORT = ("replace", "certificates", "scale-out")
+SHORT = ("replace", "certificates")
 
 
 @pytest.fixture(scope="module")
