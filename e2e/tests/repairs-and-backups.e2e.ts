@@ -72,7 +72,12 @@ test("windows of repairs are shown as a calendar", async ({ ownerPage: page }) =
   await page.goto(`/clusters/${cluster.id}?tab=repairs`);
   await page.getByRole("button", { name: "Add window" }).click();
   await page.getByRole("button", { name: "Save the schedule of repairs" }).click();
-  await expect(page.getByRole("figure").getByRole("img", { name: /^Sun.* to 6:00$/ }).last()).toBeVisible();
+  await expect(
+    page
+      .getByRole("figure")
+      .getByRole("img", { name: /^Sun.* to 6:00$/ })
+      .last(),
+  ).toBeVisible();
   await expectAccessible(page);
   await page.getByRole("figure").scrollIntoViewIfNeeded();
   await picture(page, "repair-windows");

@@ -206,14 +206,18 @@ function Tables({ cluster, isLive }: { cluster: Cluster; isLive: boolean }) {
       }
       empty={<Box color="inherit">The nodes have not been asked for their tables yet; the first run does that.</Box>}
       columns={[
-        { id: "name", header: "Table", isRowHeader: true, minWidth: 160, cell: ({ id }) => id },
+        { id: "name", header: "Table", isRowHeader: true, minWidth: 140, maxWidth: 260, cell: ({ id }) => id },
         {
           id: "protection",
           header: "Protected until",
           minWidth: 170,
           cell: ({ protection, protected_until }) => (
             <StatusIndicator type={PROTECTION[protection][0]}>
-              {protected_until ? <Moment at={protected_until} now={now} /> : PROTECTION[protection][1]}
+              {protected_until && protection !== "not-needed" ? (
+                <Moment at={protected_until} now={now} />
+              ) : (
+                PROTECTION[protection][1]
+              )}
             </StatusIndicator>
           ),
         },
