@@ -78,9 +78,11 @@ test("windows of repairs are shown as a calendar", async ({ ownerPage: page }) =
       .getByRole("img", { name: /^Sun.* to 6:00$/ })
       .last(),
   ).toBeVisible();
-  await expectAccessible(page);
   await page.getByRole("figure").scrollIntoViewIfNeeded();
   await picture(page, "repair-windows");
+  // At the top: elsewhere the bar above covers a part of something, which then counts as a target that is too small.
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Remove window 1" }).click();
   await page.getByRole("button", { name: "Save the schedule of repairs" }).click();
   await expect(page.getByRole("figure")).toHaveCount(0);
