@@ -83,6 +83,7 @@ class Medusa:
 
     def download(self, name: str, to: Path) -> None:
         """What a restore does first: its files, unverified."""
+        to.mkdir(parents=True)
         self._do("download", "--backup-name", name, "--download-destination", str(to), "--ignore-system-keyspaces")
 
     def _do(self, *words: str) -> None:
