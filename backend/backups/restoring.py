@@ -19,6 +19,7 @@ from backend.backups.queries import backup_not_found, get_backup, note_interest
 from backend.backups.restores import estimated_seconds, get_restore
 from backend.backups.schemas import RestoreOrder
 from backend.backups.states import NodeBackupState, RestoreMode
+from backend.backups.words import size_of
 from backend.clusters import actions as cluster_actions
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found
@@ -65,7 +66,7 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     for node in nodes:
         free, total = node.disk_free_bytes, node.disk_total_bytes
         if free is not None and total and sizes[node.id] > free - SPARE * total:
-            wanted = f"{_size(sizes[node.id])} are to be fetched and {_size(free)} are free"
+            wanted = f"{size_of(sizes[node.id])} are to be fetched and {size_of(free)} are free"
             problems.append(f"{node.name} has too little room: {wanted}.")
     repair = _repairs(backup, order, nodes=nodes, same=sources is not None)
     whole = _entries(backup, chosen)
@@ -402,7 +403,3 @@ def differences_of(
             found.append((f"the column {column['name']} was {was} and is {is_}; restore a copy.", True))
     found += [(f"the column {name} was added since; it is empty in what is restored.", False) for name in columns]
     return found
-
-
-def _size(count: float) -> str:
-    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):,.1f} MiB"

@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 PATIENCE = 90.0
 MIB = 1 << 20
 # What would be refused again.
-_FINAL = frozenset({"store-refused", "store-full", "wrong-key", "bundle-changed", "unsupported", "unknown-kind"})
+_FINAL = frozenset({"store-refused", "store-full", "wrong-key", "bundle-changed", "not-supported", "unknown-kind"})
 # What means that a node's part of the backup is gone for good.
 GONE = frozenset({"engine-not-running", "snapshot-not-found", "snapshot-not-indexed"})
 

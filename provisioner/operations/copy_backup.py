@@ -14,6 +14,7 @@ from backend.backups import copies, objects, progress, vault_keys
 from backend.backups.models import BackupCopy, BackupObject
 from backend.backups.objects import BeingDeleted
 from backend.backups.states import BackupState
+from backend.backups.words import size_of
 from backend.operations.models import Operation
 from provisioner.agent.bundle_format import BundleKeys, DamagedObjectError, WrongKeyError, around, check_chunks
 from provisioner.operations.backup_store import (
@@ -86,7 +87,7 @@ def copy_objects(context: StepContext) -> Outcome:
         return _give_up(context)
     wanted = copies.to_store(copy, at_most=_SMALL_AT_ONCE)
     if not wanted:
-        return Done(f"{_size(copy.copied_bytes)} were not there")
+        return Done(f"{size_of(copy.copied_bytes)} were not there")
     began = time.monotonic()
     try:
         with in_words():
@@ -102,7 +103,7 @@ def copy_objects(context: StepContext) -> Outcome:
     rest = moved / (rate * _MIB) - (time.monotonic() - began) if rate else 0.0
     copy.refresh_from_db()
     share = copy.copied_bytes / max(copy.bytes, 1)
-    return Wait(max(rest, 0.0), f"{_size(copy.copied_bytes)} of at most {_size(copy.bytes)}", min(share, 1.0))
+    return Wait(max(rest, 0.0), f"{size_of(copy.copied_bytes)} of at most {size_of(copy.bytes)}", min(share, 1.0))
 
 
 def _move(copy: BackupCopy, wanted: Sequence[tuple[BackupObject, BackupObject]]) -> int:
@@ -250,10 +251,6 @@ def _copy(context: StepContext) -> BackupCopy:
 def _stores(copy: BackupCopy) -> tuple[Store, Store]:
     organisation = copy.backup.organisation_id
     return open_store(copy.backup.location, organisation), open_store(copy.location, organisation)
-
-
-def _size(count: float) -> str:
-    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / _MIB:,.1f} MiB"
 
 
 def _cancelled(operation: Operation) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 from backend.backups import vault_keys
 from backend.backups.assignment import Place, same_shape
 from backend.backups.restoring import SPARE
+from backend.backups.words import size_of
 from backend.clusters.models import Node
 from backend.imports import cql_schema, progress
 from backend.imports.cql_schema import Made, NotUnderstood
 from backend.imports.models import Import, ImportNode, ImportSSTable
 from backend.imports.states import ImportLayout, ImportState
 from backend.operations.models import Operation
-from provisioner.agent.base import AgentUnreachable, Job
+from provisioner.agent.base import AgentUnreachable
 from provisioner.operations import names
 from provisioner.operations.backup_nodes import ask_any, describe_schema, tables_of
 from provisioner.operations.backup_store import in_words
@@ -26,7 +27,7 @@ from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, S
 from provisioner.operations.import_schema import differences, keyspace_to_create
 from provisioner.operations.import_source import Source, bounded, is_engines, read_files, read_medusa
 from provisioner.operations.membership import forget_job, job_or_none
-from provisioner.operations.node_steps import JobFailed, cluster_of, live_nodes, look_at, run_job
+from provisioner.operations.node_steps import cluster_of, live_nodes, look_at, run_job
 from provisioner.operations.surroundings import surroundings
 from provisioner.stores.base import Store, StoreSpec
 
@@ -47,7 +48,7 @@ _FINAL = frozenset(
         "schema-refused",
         "import-failed",
         "table-not-found",
-        "unsupported",
+        "not-supported",
         "unknown-kind",
     }
 )
@@ -91,7 +92,7 @@ def read_source(context: StepContext) -> Outcome:
     )
     _stop_at(row, source.bounded())
     size = sum(one.bytes for one in chosen)
-    return Done(f"{len(chosen):,} SSTables, {_size(size)}", {"problems": source.bounded(), "tokens": source.tokens})
+    return Done(f"{len(chosen):,} SSTables, {size_of(size)}", {"problems": source.bounded(), "tokens": source.tokens})
 
 
 def _schema(row: Import, source: Source) -> list[Made]:
@@ -190,8 +191,8 @@ def _against_room(nodes: Sequence[Node], sizes: Mapping[str, int]) -> Iterable[s
             continue
         if disk is not None and sizes[node.id] > disk.free_bytes - SPARE * disk.total_bytes:
             yield (
-                f"{node.name} has too little room: {_size(sizes[node.id])} are to be fetched and "
-                f"{_size(disk.free_bytes)} are free."
+                f"{node.name} has too little room: {size_of(sizes[node.id])} are to be fetched and "
+                f"{size_of(disk.free_bytes)} are free."
             )
 
 
@@ -211,20 +212,20 @@ def fetch_files(context: StepContext) -> Outcome:
     row = part.imported
     batch = _next(part)
     if not batch:
-        return Done(f"{_size(part.fetched_bytes)} are here and verified")
+        return Done(f"{size_of(part.fetched_bytes)} are here and verified")
     name = _fetch_name(context, part)
     if context.pause_wanted and not _is_running(part.node, name):
-        return Standing(f"{_size(part.fetched_bytes)} of {_size(part.bytes)} are here")
+        return Standing(f"{size_of(part.fetched_bytes)} of {size_of(part.bytes)} are here")
     parameters = {"restore": _folder(row), "store": _place(row), "sstables": [_asked(one) for one in batch]}
-    job = _run(part.node, name, "fetch-files", parameters)
+    job = run_job(part.node, name, "fetch-files", parameters, final=_FINAL)
     size = sum(one.bytes for one in batch)
     if isinstance(job, Wait):
         done = part.fetched_bytes + (job.progress or 0.0) * size
-        return Wait(job.seconds, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+        return Wait(job.seconds, f"{size_of(done)} of {size_of(part.bytes)}", _share(done, part.bytes))
     progress.fetched(part.id, after=part.cursor, cursor=batch[-1].id, count=size)
     forget_job(part.node, name)
     done = part.fetched_bytes + size
-    return Wait(0, f"{_size(done)} of {_size(part.bytes)}", _share(done, part.bytes))
+    return Wait(0, f"{size_of(done)} of {size_of(part.bytes)}", _share(done, part.bytes))
 
 
 def _asked(one: ImportSSTable) -> dict[str, Any]:
@@ -279,7 +280,7 @@ def _drop(context: StepContext, part: ImportNode, name: str) -> Outcome:
     if part.node.deleted_at is not None:
         return Done("it has left the ring meanwhile")
     parameters = {"restore": _folder(part.imported)}
-    job = _run(part.node, names.job(context.operation, name), "drop-restore", parameters)
+    job = run_job(part.node, names.job(context.operation, name), "drop-restore", parameters, final=_FINAL)
     return job if isinstance(job, Wait) else Done()
 
 
@@ -306,7 +307,7 @@ def _create(context: StepContext, job: str, wanted: Callable[[Made], bool]) -> O
     asked = ask_any(nodes, lambda agent: agent.ensure_job(name, "create-schema", parameters, wait_seconds=1))
     if isinstance(asked, Wait):
         return asked
-    looked = _looked(nodes[0], asked)
+    looked = look_at(nodes[0], asked, final=_FINAL)
     return looked if isinstance(looked, Wait) else Done(f"{looked.result['created']} created")
 
 
@@ -325,31 +326,13 @@ def import_files(context: StepContext) -> Outcome:
             "cleanup": not row.same_shape,
             "verify": True,
         }
-        job = _run(part.node, names.job(context.operation, f"import-{position}"), "import-bundles", parameters)
+        job = run_job(
+            part.node, names.job(context.operation, f"import-{position}"), "import-bundles", parameters, final=_FINAL
+        )
         if isinstance(job, Wait):
             share = (position + (job.progress or 0.0)) / len(tables)
             return Wait(job.seconds, f"{one['keyspace']}.{one['table']}", share)
-    return Done(f"{_size(part.fetched_bytes)} taken")
-
-
-def _run(node: Node, name: str, kind: str, parameters: dict[str, Any]) -> Job | Wait:
-    try:
-        return run_job(node, name, kind, parameters)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
-
-
-def _looked(node: Node, job: Job) -> Job | Wait:
-    try:
-        return look_at(node, job)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
-
-
-def _blocked_or(failure: JobFailed) -> Exception:
-    if failure.code not in _FINAL:
-        return failure
-    return Blocked(failure.code, str(failure), "Correct what is named there and retry, or cancel.")
+    return Done(f"{size_of(part.fetched_bytes)} taken")
 
 
 def _made(row: Import) -> list[Made]:
@@ -390,10 +373,6 @@ def _fetch_name(context: StepContext, part: ImportNode) -> str:
 
 def _share(done: float, total: int) -> float:
     return min(1.0, done / max(total, 1))
-
-
-def _size(count: float) -> str:
-    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / _MIB:,.1f} MiB"
 
 
 def _ended(state: ImportState) -> Any:

@@ -1,6 +1,6 @@
 """What the steps of several kinds share: the cluster and node of a step, and the way to a node that may have died."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from backend.catalog.models import MachineType
@@ -10,7 +10,7 @@ from backend.clusters.states import SecretPurpose
 from provisioner.agent.base import AgentUnreachable, Job
 from provisioner.engines.base import DiskFigures, Ring, RingMember
 from provisioner.operations import names
-from provisioner.operations.base import Done, Outcome, StepContext, Wait
+from provisioner.operations.base import Blocked, Done, Outcome, StepContext, Wait
 from provisioner.operations.passwords import CONTROL_USERNAME
 from provisioner.operations.surroundings import surroundings
 from provisioner.providers.base import MachineState, Provider
@@ -45,25 +45,29 @@ def live_nodes(cluster: Cluster) -> list[Node]:
     return list(cluster.nodes.filter(deleted_at=None).select_related("cluster", "datacenter").order_by("position"))
 
 
-def run_job(node: Node, name: str, kind: str, parameters: dict[str, object]) -> Job | Wait:
-    """Ask for a job and look at it for a while. If the agent does not answer, see to its machine."""
+def run_job(node: Node, name: str, kind: str, parameters: dict[str, Any], *, final: Collection[str] = ()) -> Job | Wait:
+    """Ask for a job and look at it for a while (`look_at`). If the agent does not answer, see to its machine."""
     agent = surroundings().agent(node)
     try:
         job = agent.ensure_job(name, kind, parameters, wait_seconds=JOB_LOOK_SECONDS)
     except AgentUnreachable:
         return revive(node)
-    return look_at(node, job)
+    return look_at(node, job, final=final)
 
 
-def look_at(node: Node, job: Job) -> Job | Wait:
-    """The job when it has succeeded, else what to wait for. JobFailed."""
+def look_at(node: Node, job: Job, *, final: Collection[str] = ()) -> Job | Wait:
+    """The job when it has succeeded, else what to wait for. JobFailed; Blocked for a code in `final`, where trying
+    again does not help."""
     match job.state:
         case "succeeded":
             return job
         case "running":
             return Wait(0, job.message or f"{node.name} to finish", job.progress)
         case "failed":
-            raise JobFailed(f"{node.name}: {job.error_message}", job.error_code)
+            words = f"{node.name}: {job.error_message}"
+            if job.error_code in final:
+                raise Blocked(job.error_code, words, "Correct what is named there and retry, or cancel.")
+            raise JobFailed(words, job.error_code)
 
 
 class JobFailed(Exception):

@@ -10,6 +10,7 @@ from backend.backups import copies, objects, progress, vault_keys
 from backend.backups.models import BackupBundle, BackupLocation, Restore, RestoreNode
 from backend.backups.restoring import SPARE, differences_of
 from backend.backups.states import BackupState, RestoreMode
+from backend.backups.words import size_of
 from backend.clusters.models import Node
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable
@@ -27,7 +28,7 @@ from provisioner.operations.backup_store import (
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, Standing, StepCode, StepContext, Wait
 from provisioner.operations.membership import forget_job
 from provisioner.operations.node_steps import cluster_of, live_nodes
-from provisioner.operations.restore_jobs import folder_of, is_running, looked_at, part_of, run_on, share, size_of
+from provisioner.operations.restore_jobs import folder_of, is_running, looked_at, part_of, run_on, share
 from provisioner.operations.surroundings import surroundings
 
 # The agent takes so many; 256 KiB of parameters is the most there may be.

@@ -5,11 +5,10 @@ from typing import Any
 from backend.backups.models import Restore, RestoreNode
 from backend.clusters.models import Node
 from provisioner.agent.base import AgentUnreachable, Job
-from provisioner.operations.base import Blocked, StepContext, Wait
+from provisioner.operations.base import StepContext, Wait
 from provisioner.operations.membership import job_or_none
-from provisioner.operations.node_steps import JobFailed, look_at, run_job
+from provisioner.operations.node_steps import look_at, run_job
 
-_MIB = 1 << 20
 _FINAL = frozenset(
     {
         "store-refused",
@@ -20,7 +19,7 @@ _FINAL = frozenset(
         "schema-refused",
         "import-failed",
         "table-not-found",
-        "unsupported",
+        "not-supported",
         "unknown-kind",
         "table-emptied",
         "archive-unreadable",
@@ -40,23 +39,11 @@ def folder_of(restore: Restore) -> str:
 
 
 def run_on(node: Node, name: str, kind: str, parameters: dict[str, Any]) -> Job | Wait:
-    try:
-        return run_job(node, name, kind, parameters)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
+    return run_job(node, name, kind, parameters, final=_FINAL)
 
 
 def looked_at(node: Node, job: Job) -> Job | Wait:
-    try:
-        return look_at(node, job)
-    except JobFailed as failure:
-        raise _blocked_or(failure) from failure
-
-
-def _blocked_or(failure: JobFailed) -> Exception:
-    if failure.code not in _FINAL:
-        return failure
-    return Blocked(failure.code, str(failure), "Correct what is named there and retry, or cancel.")
+    return look_at(node, job, final=_FINAL)
 
 
 def is_running(node: Node, name: str) -> bool:
@@ -69,7 +56,3 @@ def is_running(node: Node, name: str) -> bool:
 
 def share(done: float, total: int) -> float:
     return min(1.0, done / max(total, 1))
-
-
-def size_of(count: float) -> str:
-    return f"{count / (1 << 30):,.2f} GiB" if count >= 1 << 30 else f"{count / _MIB:,.1f} MiB"

@@ -8,11 +8,12 @@ from typing import Any
 from backend.backups import progress, vault_keys
 from backend.backups.archive_queries import pieces_for, since_of
 from backend.backups.models import ArchivePiece, LogArchive, RestoreNode
+from backend.backups.words import size_of
 from provisioner.operations import names
 from provisioner.operations.backup_store import get_sealed, in_words, key_for, open_store, schema_name
 from provisioner.operations.base import Blocked, Done, Outcome, Standing, StepContext, Wait
 from provisioner.operations.membership import forget_job
-from provisioner.operations.restore_jobs import folder_of, is_running, run_on, share, size_of
+from provisioner.operations.restore_jobs import folder_of, is_running, run_on, share
 
 _BATCH = 500
 _BATCH_BYTES = 4 << 30
