@@ -24,6 +24,7 @@ class Permission(StrEnum):
     CLOUD_ACCOUNTS_WRITE = "cloud-accounts:write"
     AUDIT_READ = "audit:read"
     BACKUPS_EXPORT = "backups:export"
+    DIAGNOSTICS_READ = "diagnostics:read"
     IMAGES_WRITE = "images:write"
 
 
@@ -34,6 +35,7 @@ _OPERATOR = _VIEWER | {
     Permission.CREDENTIALS_READ,
     Permission.OPERATIONS_WRITE,
     Permission.TOKENS_WRITE,
+    Permission.DIAGNOSTICS_READ,
 }
 _ADMIN = _OPERATOR | {
     Permission.MEMBERS_WRITE,

@@ -20,5 +20,9 @@ def may_change(who: Identity) -> bool:
     return Permission.CLUSTERS_WRITE in who.permissions
 
 
+def may_export(who: Identity) -> bool:
+    return Permission.BACKUPS_EXPORT in who.permissions
+
+
 def shown(selection: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{"keyspace": one["keyspace"], "table": one["table"] or None} for one in selection]

@@ -26,6 +26,7 @@ from backend.backups.states import (
     reason_against_deleting,
     reason_against_verifying,
 )
+from backend.catalog.queries import places_by_itself
 from backend.clusters.models import Cluster, Node
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
@@ -84,7 +85,11 @@ def start_backup(
         cluster_name=cluster.name,
         actor=actor,
         parameters={"backup": row.id, "scheduled": schedule is not None},
-        groups=plans.backup(nodes, lock=bool(location.object_lock and row.locked_until)),
+        groups=plans.backup(
+            nodes,
+            lock=bool(location.object_lock and row.locked_until),
+            hold=places_by_itself(cluster.engine),
+        ),
         expected_seconds=plans.BACKUP_SECONDS,
         pausable=True,
     )

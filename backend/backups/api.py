@@ -9,6 +9,8 @@ from backend.backups import (
     actions,
     archive_actions,
     archive_queries,
+    clone_schemas,
+    cloning,
     downloads,
     location_actions,
     location_queries,
@@ -137,6 +139,18 @@ def list_cluster_backups(request: HttpRequest, cluster_id: str, page: Query[Page
 def create_backup(request: HttpRequest, cluster_id: str, order: schemas.BackupOrder) -> HttpResponse:
     """Backs a cluster up now."""
     return prepared(actions.create_backup(identity(request), cluster_id, order), status=202)
+
+
+@router.post("/clusters/{cluster_id}/clone/plan", operation_id="plan_clone", response=clone_schemas.ClonePlan)
+def plan_clone(request: HttpRequest, cluster_id: str, order: clone_schemas.CloneOrder) -> HttpResponse:
+    """What cloning a cluster would do, and everything that is against it. Changes nothing."""
+    return prepared(cloning.plan_clone(_reader(request), cluster_id, order))
+
+
+@router.post("/clusters/{cluster_id}/clone", operation_id="clone_cluster", response=STARTED)
+def clone_cluster(request: HttpRequest, cluster_id: str, order: clone_schemas.CloneOrder) -> HttpResponse:
+    """Makes a new cluster with what the tables of this one hold now: a backup, and a restore of it."""
+    return prepared(cloning.start(identity(request), cluster_id, order), status=202)
 
 
 @router.get("/clusters/{cluster_id}/backups/estimate", operation_id="estimate_backup", response=schemas.BackupEstimate)

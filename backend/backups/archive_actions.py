@@ -14,7 +14,7 @@ from backend.backups.models import LogArchive
 from backend.backups.ordering import PLEASE_LOOK, locked_cluster, record
 from backend.backups.schemas import LogArchiveOrder
 from backend.backups.states import reason_against_archiving
-from backend.catalog.queries import makes_backups
+from backend.catalog.queries import archives_logs
 from backend.clusters.states import ClusterState
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
@@ -25,8 +25,8 @@ def set_archive(who: Identity, cluster_id: str, order: LogArchiveOrder) -> dict[
     """Turns it on, off, or changes it; the nodes follow within a minute. Raises NotFound, Forbidden, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
     cluster = locked_cluster(who, cluster_id)
-    can = makes_backups(cluster.engine)
-    reason = reason_against_archiving(ClusterState(cluster.state), may=True, can=can, engine=cluster.engine)
+    can = archives_logs(cluster.engine)
+    reason = reason_against_archiving(ClusterState(cluster.state), may=True, can=can)
     if reason is not None:
         raise Conflict("cannot_archive_logs", reason, hint=PLEASE_LOOK)
     before = LogArchive.objects.filter(cluster=cluster).first()

@@ -12,7 +12,7 @@ from backend.backups.access import cluster_of, may_change
 from backend.backups.coverage import Interval, Part, Start, Stream, needed_since, restorable_from
 from backend.backups.models import ArchivePiece, ArchiveStream, Backup, LogArchive, Restore
 from backend.backups.states import BackupState, NodeBackupState, RestoreState, reason_against_archiving
-from backend.catalog.queries import makes_backups
+from backend.catalog.queries import archives_logs
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.schemas import allowed
@@ -27,7 +27,7 @@ def get_archive(who: Identity, cluster_id: str) -> dict[str, Any]:
     cluster = cluster_of(who, cluster_id)
     archive = LogArchive.objects.filter(cluster=cluster).select_related("location").first()
     reason = reason_against_archiving(
-        ClusterState(cluster.state), may=may_change(who), can=makes_backups(cluster.engine), engine=cluster.engine
+        ClusterState(cluster.state), may=may_change(who), can=archives_logs(cluster.engine)
     )
     streams = _streams(cluster)
     now = datetime.now(UTC)

@@ -11,13 +11,11 @@ from backend.backups import drills, restoring
 from backend.backups.models import Drill
 from backend.backups.schemas import RestoreOrder
 from backend.backups.states import DrillState, RestoreMode
+from backend.backups.taking_away import take_away
 from backend.clusters import actions as clusters
-from backend.clusters.models import Cluster
-from backend.clusters.schemas import ClusterOrder, ClusterUpdate
-from backend.clusters.states import ClusterState
+from backend.clusters.schemas import ClusterOrder
 from backend.operations import actions as operations
 from backend.operations.models import Operation
-from backend.operations.states import OPEN, OperationState, title
 
 
 @transaction.atomic
@@ -86,22 +84,9 @@ def gave_up(drill_id: str, reason: str) -> None:
 
 def remove_scratch(row: Drill) -> str:
     """One step further: empty when its cluster is gone, else what is waited for. Raises DomainError."""
-    scratch = None if row.scratch_id is None else Cluster.objects.get(id=row.scratch_id)
-    if scratch is None or scratch.state == ClusterState.DELETED:
+    if row.scratch_id is None:
         return ""
-    who = drills.acting(row.organisation_id, row.actor)
-    busy = list(Operation.objects.filter(cluster_id=scratch.id, state__in=OPEN))
-    for operation in busy:
-        if operation.kind == "delete_cluster":
-            if operation.state == OperationState.BLOCKED:
-                operations.retry(who, operation.id)
-        elif operation.cancel_requested_at is None:
-            operations.cancel(who, operation.id)
-    if busy:
-        return f"{title(busy[0].kind).lower()} ({busy[0].id})"
-    if scratch.termination_protection:
-        clusters.update(who, scratch.id, ClusterUpdate.model_validate({"termination_protection": False}))
-    return f"the deletion of {clusters.delete(who, scratch.id)['cluster']['name']}"
+    return take_away(drills.acting(row.organisation_id, row.actor), row.scratch_id)
 
 
 def ended(drill_id: str) -> None:

@@ -24,10 +24,10 @@ def check_location() -> Groups:
     return [[PlannedStep("probe_location", "Write, read and delete a small object", deadline_seconds=60)]]
 
 
-def backup(nodes: Sequence[Node], *, lock: bool = False) -> Groups:
+def backup(nodes: Sequence[Node], *, lock: bool = False, hold: bool = False) -> Groups:
     """Snapshots on all nodes at once; then each node sends what is not stored yet; manifests last.
 
-    `lock`: the store itself is to keep it.
+    `lock`: the store itself is to keep it. `hold`: data moves among the nodes by itself, and must not meanwhile.
     """
 
     def on_each(name: str, title: str, seconds: int) -> list[PlannedStep]:
@@ -35,7 +35,9 @@ def backup(nodes: Sequence[Node], *, lock: bool = False) -> Groups:
 
     return [
         [PlannedStep("check_backup", "Check location, tables and room", deadline_seconds=120)],
+        *([[PlannedStep("hold_tablets", "Keep tablets where they are", deadline_seconds=_HOURS)]] if hold else []),
         on_each("take_snapshot", "Take a snapshot", 300),
+        *([[PlannedStep("release_tablets", "Let tablets move again", deadline_seconds=300)]] if hold else []),
         [PlannedStep("read_schema", "Keep the schema", deadline_seconds=120)],
         on_each("index_snapshot", "Find out what is new", 2 * _HOURS),
         on_each("check_stored", "Look at what is stored already", _HOURS),
@@ -86,12 +88,23 @@ def listing() -> Groups:
     ]
 
 
-def take_over(nodes: Sequence[Node], *, moment: bool) -> Groups:
+def take_over(nodes: Sequence[Node], *, moment: bool, hold: bool) -> Groups:
     """First the way back: a backup of what the tables hold. Then the rows that the copy shows."""
     return [
-        *backup(nodes),
+        *backup(nodes, hold=hold),
         [PlannedStep("check_way_back", "See that the way back is there", deadline_seconds=60)],
         *restore(nodes, mode=RestoreMode.REPLACE, moment=moment),
+    ]
+
+
+def clone(name: str, new: str) -> Groups:
+    """Backup and cluster are made side by side."""
+    return [
+        [
+            PlannedStep("back_up", f"Back {name} up", deadline_seconds=24 * _HOURS),
+            PlannedStep("order_cluster", f"Order {new} and wait until it serves", deadline_seconds=_HOURS),
+        ],
+        [PlannedStep("restore_backup", f"Restore the backup into {new}", deadline_seconds=24 * _HOURS)],
     ]
 
 

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity
 from backend.backups import copies
-from backend.backups.access import cluster_of, may_change, shown
+from backend.backups.access import cluster_of, may_change, may_export, shown
 from backend.backups.location_queries import location_for
 from backend.backups.models import (
     Backup,
@@ -25,6 +25,7 @@ from backend.backups.states import (
     RestoreState,
     reason_against_backing_up,
     reason_against_deleting,
+    reason_against_exporting,
     reason_against_restoring,
     reason_against_verifying,
 )
@@ -85,6 +86,7 @@ def cluster_backups(who: Identity, cluster_id: str) -> dict[str, Any]:
         "last_complete_at": complete["last"],
         "allowed_actions": [
             allowed("create_backup", against),
+            allowed("clone_cluster", against),
             allowed("create_backup_schedule", against_scheduling(who, cluster)),
         ],
     }
@@ -235,6 +237,7 @@ def _backup(
         "allowed_actions": [
             allowed("delete_backup", deleting),
             allowed("verify_backup", reason_against_verifying(state, may=may, verifying=verifying)),
+            allowed("download_backup", reason_against_exporting(state, may=may_export(who))),
             allowed(
                 "restore_backup",
                 reason_against_restoring(state, may=may, missing=missing, damaged=lost),

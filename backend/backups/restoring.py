@@ -13,18 +13,21 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.backups import copies, plans
 from backend.backups.archive_queries import pieces_for, restorable
-from backend.backups.assignment import Place, same_shape
+from backend.backups.assignment import Place, same_shape, share_of
 from backend.backups.models import Backup, BackupBundle, BackupTable, Restore, RestoreNode
 from backend.backups.queries import backup_not_found, get_backup, note_interest
 from backend.backups.restores import estimated_seconds, get_restore
 from backend.backups.schemas import RestoreOrder
 from backend.backups.states import NodeBackupState, RestoreMode
 from backend.backups.words import size_of
+from backend.catalog.queries import places_by_itself
 from backend.clusters import actions as cluster_actions
+from backend.clusters import ordering
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.schemas import ClusterOrder
 from backend.clusters.states import SERVING, ClusterState
-from backend.core.errors import Conflict, Invalid
+from backend.core.errors import Conflict, DomainError, Invalid
 from backend.operations import actions as operations
 from backend.operations.queries import get_operation
 
@@ -87,7 +90,7 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
         "estimated_seconds": estimated_seconds(cluster, most=max(sizes.values(), default=0)),
         "steps": _steps(
             order.mode,
-            same=sources is not None,
+            kept=sources is not None or places_by_itself(backup.engine),
             new=order.new_cluster is not None,
             moment=order.point_in_time is not None,
             repair=repair,
@@ -98,7 +101,7 @@ def plan(who: Identity, backup_id: str, order: RestoreOrder) -> dict[str, Any]:
     }
 
 
-def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool, repair: bool) -> list[str]:
+def _steps(mode: RestoreMode, *, kept: bool, new: bool, moment: bool, repair: bool) -> list[str]:
     steps = ["Order the new cluster and wait until it serves"] if new else []
     steps += [
         "Check the backup's manifests, signature and schema",
@@ -111,7 +114,7 @@ def _steps(mode: RestoreMode, *, same: bool, new: bool, moment: bool, repair: bo
     if mode is RestoreMode.REPLACE:
         steps.append("Empty the tables; from here on it cannot be cancelled")
     steps.append("Give the files to the database on every node")
-    if not same:
+    if not kept:
         steps.append("Drop on every node what is not in its ranges")
     steps.append("Remove what was fetched")
     return [*steps, "Repair the tables, in an operation of its own"] if repair else steps
@@ -123,7 +126,9 @@ def _warnings(backup: Backup, mode: RestoreMode, *, same: bool, nodes: Sequence[
         found.append("What was written after that is gone then; the database keeps a snapshot of what it empties.")
     if mode is RestoreMode.ADD:
         found.append("Rows that were deleted or changed after the backup stay as they are: newer writes win.")
-    if nodes and not same:
+    if nodes and places_by_itself(backup.engine):
+        found.append("The nodes share the files, and send each row to all of its replicas.")
+    elif nodes and not same:
         found.append("The cluster has another shape than when it was backed up: every node fetches all files.")
     if backup.reason:
         found.append(backup.reason)
@@ -219,6 +224,8 @@ def _repairs(backup: Backup, order: RestoreOrder, *, nodes: Sequence[Node], same
         return False
     if order.repair is not None:
         return order.repair
+    if places_by_itself(backup.engine):
+        return False
     lost = backup.nodes.exclude(state=NodeBackupState.WRITTEN).exists()
     return order.mode is RestoreMode.ADD or lost or not same
 
@@ -268,7 +275,18 @@ def _against(who: Identity, backup: Backup, cluster: Cluster | None, order: Rest
         found.append(f"The cluster {cluster.name} does not serve.")
     if not backup.tables.exists() and not found:
         found.append("There are no tables in it.")
+    if order.new_cluster is not None:
+        found += against_new_cluster(who, order.new_cluster)
     return found
+
+
+def against_new_cluster(who: Identity, order: ClusterOrder) -> list[str]:
+    """Why it cannot be ordered; empty: it can."""
+    try:
+        ordering.check_order(who, order)
+    except DomainError as refused:
+        return [f"The new cluster cannot be ordered: {refused.message}"]
+    return []
 
 
 def _chosen(backup: Backup, order: RestoreOrder) -> list[Chosen]:
@@ -305,6 +323,8 @@ def _chosen(backup: Backup, order: RestoreOrder) -> list[Chosen]:
 
 
 def _sources(backup: Backup, nodes: Sequence[Node]) -> dict[str, str] | None:
+    if places_by_itself(backup.engine):
+        return None
     return same_shape(
         [
             Place(id=part.node_id, tokens=frozenset(part.tokens), written=part.state == NodeBackupState.WRITTEN)
@@ -322,6 +342,10 @@ def _sizes(
     backup: Backup, chosen: Sequence[Chosen], nodes: Sequence[Node], sources: dict[str, str] | None
 ) -> dict[str, int]:
     """Bytes that each node fetches, by its id."""
+    if places_by_itself(backup.engine):
+        shares = (share_of(_entries(backup, chosen), turn, len(nodes)) for turn in range(len(nodes)))
+        totals = [share.aggregate(bytes=Sum("object__bytes"))["bytes"] for share in shares]
+        return {node.id: int(total or 0) for node, total in zip(nodes, totals, strict=True)}
     by_node = {
         row["node__node_id"]: int(row["bytes"] or 0)
         for row in _entries(backup, chosen).values("node__node_id").annotate(bytes=Sum("object__bytes"))

@@ -131,11 +131,11 @@ def reason_against_scheduling(state: ClusterState, *, may: bool, can: bool) -> s
     return None if may else _MAY_NOT
 
 
-def reason_against_archiving(state: ClusterState, *, may: bool, can: bool, engine: str) -> str | None:
-    """Of commit logs. `can`: the engine's data can be backed up from here."""
-    if engine != "cassandra":
-        return "Only Cassandra's commit log can be archived: ScyllaDB has no tool that reads its own."
-    return reason_against_scheduling(state, may=may, can=can)
+def reason_against_archiving(state: ClusterState, *, may: bool, can: bool) -> str | None:
+    """Of commit logs. `can`: there is a tool that reads those of the engine."""
+    if not can:
+        return "The commit log of this engine cannot be archived: nothing but the engine itself reads it."
+    return reason_against_scheduling(state, may=may, can=True)
 
 
 def reason_against_deleting(state: BackupState, *, may: bool, locked_until: str, restoring: bool) -> str | None:
@@ -154,6 +154,13 @@ def reason_against_deleting(state: BackupState, *, may: bool, locked_until: str,
     if locked_until:
         return f"It is locked until {locked_until}."
     return "It is being restored." if restoring else None
+
+
+def reason_against_exporting(state: BackupState, *, may: bool) -> str | None:
+    """Why no addresses of its objects are given out."""
+    if not may:
+        return "Your role or token may not take backups out."
+    return None if state in KEPT else f"The backup is {state}."
 
 
 def reason_against_verifying(state: BackupState, *, may: bool, verifying: bool) -> str | None:

@@ -20,6 +20,7 @@ from backend.backups.restores import find_restore, get_restore
 from backend.backups.restoring import new_restore, plan, refuse_if_against
 from backend.backups.schemas import RestoreOrder, TakeOverOrder
 from backend.backups.states import BackupState, RestoreMode, RestoreState, reason_against_taking_over
+from backend.catalog.queries import places_by_itself
 from backend.operations import actions as operations
 from backend.operations.queries import get_operation
 
@@ -66,7 +67,9 @@ def take_over(who: Identity, restore_id: str, order: TakeOverOrder) -> dict[str,
         cluster_name=copy.cluster.name,
         actor=who.actor,
         parameters={"backup": way_back.id, "restore": row.id, "scheduled": False},
-        groups=plans.take_over(nodes, moment=copy.point_in_time is not None),
+        groups=plans.take_over(
+            nodes, moment=copy.point_in_time is not None, hold=places_by_itself(copy.cluster.engine)
+        ),
         expected_seconds=plans.BACKUP_SECONDS + plans.RESTORE_SECONDS,
         cancellable_until="empty_tables",
         pausable=True,

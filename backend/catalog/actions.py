@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from django.db import transaction
+from django.db import models, transaction
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +14,9 @@ from backend.catalog.models import EngineSetting, EngineVersion, MachineType, Pr
 from backend.catalog.states import CLOUDS, IoSource, NumaSource, SettingType
 
 DATA = Path(__file__).resolve().parent / "data"
+_Row = TypeVar("_Row", bound=models.Model)
+# Fields of a row that the files say nothing of.
+_NOTED = {"memory_budget_mib", "memory_budget_at"}
 
 
 class _Strict(BaseModel):
@@ -91,7 +94,11 @@ class _EngineData(_Strict):
     versions: list[_VersionData]
     not_on: dict[str, str] = {}
     manages_access: bool = True
+    answers_questions: bool = True
     makes_backups: bool = True
+    archives_logs: bool = True
+    imports_sstables: bool = True
+    places_by_itself: bool = False
     settings: list[_SettingData] = []
 
 
@@ -104,81 +111,91 @@ def load(*, with_tests: bool, clouds: Mapping[str, Collection[str] | None] | Non
     """Makes the tables say what the files say. What left the files is disabled, not deleted: old clusters name it.
 
     ``*.test.json`` counts only ``with_tests``. ``clouds`` are those the installation offers, with the regions it uses;
-    None: all of them. Loading again changes nothing; memory budgets are not touched.
+    None: no cloud. A cloud with None has all its regions. Loading again changes nothing; memory budgets are not
+    touched.
     """
     files = [path for path in sorted(DATA.glob("*.json")) if with_tests or not path.name.endswith(".test.json")]
     found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in files]
+    engines = [engine for one in found for engine in one.engines]
+    providers = [
+        (provider, (clouds or {}).get(provider.id))
+        for one in found
+        for provider in one.providers
+        if provider.id not in CLOUDS or provider.id in (clouds or {})
+    ]
     with transaction.atomic():
         for model in (Provider, Region, Zone, MachineType, EngineVersion, EngineSetting):
             model.objects.update(enabled=False)
-        for data in found:
-            for provider in data.providers:
-                if provider.id not in CLOUDS:
-                    _load_provider(provider)
-                elif clouds is not None and provider.id in clouds:
-                    _load_provider(provider, only=clouds[provider.id])
-            for engine in data.engines:
-                _load_engine(engine)
+        _upsert(Provider, [_provider(data) for data, _ in providers])
+        regions = [(data, region) for data, only in providers for region in data.regions if _among(region.name, only)]
+        _upsert(Region, [_region(data, region) for data, region in regions])
+        _upsert(Zone, [zone for data, region in regions for zone in _zones(data, region)])
+        _upsert(MachineType, [row for data, _ in providers for row in _machine_types(data)])
+        # First no default at all: the database allows one per engine at any moment.
+        EngineVersion.objects.filter(engine__in=[engine.name for engine in engines]).update(is_default=False)
+        _upsert(EngineVersion, [row for engine in engines for row in _versions(engine)])
+        _upsert(EngineSetting, [row for engine in engines for row in _settings(engine)])
 
 
-def _load_provider(data: _ProviderData, *, only: Collection[str] | None = None) -> None:
-    Provider.objects.update_or_create(
-        id=data.id,
-        defaults={
-            "name": data.name,
-            "firewall": data.firewall,
-            "connections": data.connections,
-            "enabled": True,
-        },
-    )
-    for region in data.regions:
-        if only is not None and region.name not in only:
-            continue
-        region_id = f"{data.id}/{region.name}"
-        Region.objects.update_or_create(
-            id=region_id,
-            defaults={"provider_id": data.id, "name": region.name, "title": region.title, "enabled": True},
-        )
-        for zone in region.zones:
-            Zone.objects.update_or_create(
-                id=f"{region_id}/{zone}", defaults={"region_id": region_id, "name": zone, "enabled": True}
-            )
-    for position, machine_type in enumerate(data.machine_types):
-        MachineType.objects.update_or_create(
-            id=f"{data.id}/{machine_type.name}",
-            defaults={
-                **machine_type.model_dump(),
-                "provider_id": data.id,
-                "position": position,
-                "enabled": True,
-            },
-        )
+def _upsert(model: type[_Row], rows: list[_Row]) -> None:
+    """Rows with ids that are there already take the new values, but for what others note in them."""
+    fields = [field.name for field in model._meta.concrete_fields if not field.primary_key]
+    told = [name for name in fields if name not in _NOTED]
+    if rows:
+        model._default_manager.bulk_create(rows, update_conflicts=True, unique_fields=["id"], update_fields=told)
 
 
-def _load_engine(data: _EngineData) -> None:
-    # First no default at all: the database allows one per engine at any moment.
-    EngineVersion.objects.filter(engine=data.name).update(is_default=False)
-    for position, version in enumerate(data.versions):
-        EngineVersion.objects.update_or_create(
-            id=f"{data.name}/{version.version}",
-            defaults={
-                "engine": data.name,
-                "engine_title": data.title,
-                "version": version.version,
-                "is_default": version.is_default,
-                "upgrades_from": version.upgrades_from,
-                "not_on": data.not_on,
-                "manages_access": data.manages_access,
-                "makes_backups": data.makes_backups,
-                "position": position,
-                "enabled": True,
-            },
+def _among(name: str, names: Collection[str] | None) -> bool:
+    return names is None or name in names
+
+
+def _provider(data: _ProviderData) -> Provider:
+    return Provider(id=data.id, name=data.name, firewall=data.firewall, connections=data.connections)
+
+
+def _region(data: _ProviderData, region: _RegionData) -> Region:
+    return Region(id=f"{data.id}/{region.name}", provider_id=data.id, name=region.name, title=region.title)
+
+
+def _zones(data: _ProviderData, region: _RegionData) -> list[Zone]:
+    region_id = f"{data.id}/{region.name}"
+    return [Zone(id=f"{region_id}/{zone}", region_id=region_id, name=zone) for zone in region.zones]
+
+
+def _machine_types(data: _ProviderData) -> list[MachineType]:
+    return [
+        MachineType(id=f"{data.id}/{one.name}", provider_id=data.id, position=position, **one.model_dump())
+        for position, one in enumerate(data.machine_types)
+    ]
+
+
+def _versions(data: _EngineData) -> list[EngineVersion]:
+    return [
+        EngineVersion(
+            id=f"{data.name}/{one.version}",
+            engine=data.name,
+            engine_title=data.title,
+            version=one.version,
+            is_default=one.is_default,
+            upgrades_from=one.upgrades_from,
+            not_on=data.not_on,
+            manages_access=data.manages_access,
+            answers_questions=data.answers_questions,
+            makes_backups=data.makes_backups,
+            archives_logs=data.archives_logs,
+            imports_sstables=data.imports_sstables,
+            places_by_itself=data.places_by_itself,
+            position=position,
         )
-    for position, setting in enumerate(data.settings):
-        EngineSetting.objects.update_or_create(
-            id=f"{data.name}/{setting.name}",
-            defaults={**setting.model_dump(), "engine": data.name, "position": position, "enabled": True},
-        )
+        for position, one in enumerate(data.versions)
+    ]
+
+
+def _settings(data: _EngineData) -> list[EngineSetting]:
+    return [
+        EngineSetting(id=f"{data.name}/{one.name}", engine=data.name, position=position, **one.model_dump())
+        for position, one in enumerate(data.settings)
+    ]
 
 
 def record_memory_budget(region_id: str, budget_mib: int | None) -> None:

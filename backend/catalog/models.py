@@ -132,6 +132,20 @@ class EngineVersion(models.Model):
     makes_backups = models.BooleanField(
         default=True, db_default=True, help_text="Its data can be backed up and restored from here"
     )
+    archives_logs = models.BooleanField(
+        default=True, db_default=True, help_text="Its commit log can be archived, for restores to any moment"
+    )
+    imports_sstables = models.BooleanField(
+        default=True, db_default=True, help_text="It takes SSTables that other clusters left"
+    )
+    places_by_itself = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="It moves data among its nodes by itself, and sends files that are loaded anywhere to their replicas",
+    )
+    answers_questions = models.BooleanField(
+        default=True, db_default=True, help_text="Its nodes can be asked about themselves from here"
+    )
     not_on = models.JSONField(default=dict, help_text="Providers that cannot run it, each with the reason")
     enabled = models.BooleanField(default=True)
     position = models.PositiveIntegerField(default=0)

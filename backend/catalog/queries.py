@@ -119,6 +119,26 @@ def makes_backups(engine: str) -> bool:
     return not EngineVersion.objects.filter(engine=engine, makes_backups=False).exists()
 
 
+def archives_logs(engine: str) -> bool:
+    """Whether commit logs of clusters of this engine can be archived from here."""
+    return not EngineVersion.objects.filter(engine=engine, archives_logs=False).exists()
+
+
+def imports_sstables(engine: str) -> bool:
+    """Whether clusters of this engine take SSTables that other clusters left."""
+    return not EngineVersion.objects.filter(engine=engine, imports_sstables=False).exists()
+
+
+def places_by_itself(engine: str) -> bool:
+    """Whether the engine moves data among its nodes by itself, and sends files loaded anywhere to their replicas."""
+    return EngineVersion.objects.filter(engine=engine, places_by_itself=True).exists()
+
+
+def answers_questions(engine: str) -> bool:
+    """Whether nodes of this engine can be asked about themselves from here."""
+    return not EngineVersion.objects.filter(engine=engine, answers_questions=False).exists()
+
+
 def engine_version_names(engine: str) -> list[str]:
     versions = EngineVersion.objects.filter(engine=engine, enabled=True)
     return list(versions.order_by("position", "version").values_list("version", flat=True))

@@ -1,4 +1,5 @@
-"""The installation's own certificates: the agents' authority, the control plane's client, the enrolment server.
+"""The installation's own certificates: the agents' authority, its clients (control plane, Prometheus), the enrolment
+server.
 
 All are made once, on first use or by ``manage.py bootstrap``, and renewed when a third of their life is left.
 """
@@ -17,6 +18,7 @@ from backend.clusters.pki import Authority, Usage
 from backend.clusters.states import SecretPurpose
 
 CONTROL_PLANE = "control-plane"  # owner of the secrets, and the name agents accept
+PROMETHEUS = "prometheus"  # the name that agents give their metrics to, and nothing else
 _CERTIFICATE_DAYS = 397
 _LOCK = 4_701_331_001  # any number of our own: two processes that start at once must not make two authorities
 
@@ -42,12 +44,15 @@ def ensure_control_plane_pki() -> None:
         made = pki.new_ca("Ringmaster agents")
         vault.keep(CONTROL_PLANE, SecretPurpose.AGENT_CA_KEY, made.key_pem, certificate=made.certificate_pem)
     ca = agents_authority()
-    _ensure(ca, SecretPurpose.CONTROL_PLANE_KEY, dns=[CONTROL_PLANE], ips=[], usage=Usage.CLIENT)
+    _ensure(ca, SecretPurpose.CONTROL_PLANE_KEY, CONTROL_PLANE, dns=[CONTROL_PLANE], ips=[], usage=Usage.CLIENT)
+    _ensure(ca, SecretPurpose.PROMETHEUS_KEY, PROMETHEUS, dns=[PROMETHEUS], ips=[], usage=Usage.CLIENT)
     dns, ips = enrol_server_names(settings.ENV.ringmaster_enrol_url)
-    _ensure(ca, SecretPurpose.ENROL_SERVER_KEY, dns=dns, ips=ips, usage=Usage.SERVER)
+    _ensure(ca, SecretPurpose.ENROL_SERVER_KEY, "enrolment", dns=dns, ips=ips, usage=Usage.SERVER)
 
 
-def _ensure(ca: Authority, purpose: SecretPurpose, *, dns: list[str], ips: list[str], usage: Usage) -> None:
+def _ensure(
+    ca: Authority, purpose: SecretPurpose, common_name: str, *, dns: list[str], ips: list[str], usage: Usage
+) -> None:
     known = vault.find(CONTROL_PLANE, purpose)
     if (
         known is not None
@@ -58,8 +63,8 @@ def _ensure(ca: Authority, purpose: SecretPurpose, *, dns: list[str], ips: list[
     key = pki.new_key()
     certificate = pki.sign_request(
         ca,
-        pki.new_request(key, CONTROL_PLANE),
-        common_name=CONTROL_PLANE if usage is Usage.CLIENT else "enrolment",
+        pki.new_request(key, common_name),
+        common_name=common_name,
         dns=dns,
         ips=ips,
         days=_CERTIFICATE_DAYS,
@@ -118,6 +123,21 @@ def write_enrol_certificate(certificate_file: Path, key_file: Path) -> None:
     material = authority(CONTROL_PLANE, SecretPurpose.ENROL_SERVER_KEY)
     _write(certificate_file, material.certificate_pem.encode() + _agents_ca_certificate().encode())
     _write(key_file, material.key_pem)
+
+
+def write_prometheus_certificate(folder: Path) -> None:
+    """Writes what Prometheus shows to agents and whom it believes: prometheus.pem (certificate and key), agents-ca.crt.
+
+    One file holds both halves, so that they are replaced together. Prometheus reads them anew by itself. Files that are
+    right already are left alone.
+    """
+    own = authority(CONTROL_PLANE, SecretPurpose.PROMETHEUS_KEY)
+    for file, content in (
+        (folder / "prometheus.pem", own.certificate_pem.encode() + own.key_pem),
+        (folder / "agents-ca.crt", _agents_ca_certificate().encode()),
+    ):
+        if not file.is_file() or file.read_bytes() != content:
+            _write(file, content)
 
 
 def _write(file: Path, content: bytes) -> None:

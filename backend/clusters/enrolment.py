@@ -23,6 +23,8 @@ TOKEN_LIFE = timedelta(hours=1)
 AGENT_CERTIFICATE_DAYS = 30
 ENGINE_CERTIFICATE_DAYS = 397
 NODES_DOMAIN = "nodes.ringmaster.internal"
+# In every agent's certificate beside its own name: Prometheus can check one name per job only (docs/decisions/0033).
+ANY_AGENT = f"agent.{NODES_DOMAIN}"
 
 
 class Refused(Exception):
@@ -139,7 +141,7 @@ def sign_agent_request(agents: Authority, node_id: str, csr_pem: str) -> str:
         agents,
         csr_pem,
         common_name=node_id,
-        dns=[agent_dns_name(node_id)],
+        dns=[agent_dns_name(node_id), ANY_AGENT],
         ips=[],
         days=AGENT_CERTIFICATE_DAYS,
         usages=[Usage.SERVER, Usage.CLIENT],

@@ -49,6 +49,8 @@ class SecretPurpose(StrEnum):
     AGENT_CA_KEY = "agent-ca-key"
     CONTROL_PLANE_KEY = "control-plane-key"
     ENROL_SERVER_KEY = "enrol-server-key"
+    # Of the client certificate with which Prometheus asks agents for metrics, and may ask for nothing else.
+    PROMETHEUS_KEY = "prometheus-key"
     CLUSTER_CA_KEY = "cluster-ca-key"
     ADMIN_PASSWORD = "admin-password"
     # Made when a new password is ordered; takes the place of the other when the engine has it.

@@ -25,9 +25,11 @@ from backend.config.openapi import DESCRIPTION, complete
 from backend.connections.api import router as connections
 from backend.core import idempotency
 from backend.core.errors import error_response
+from backend.diagnostics.api import router as diagnostics
 from backend.findings.api import router as findings
 from backend.images.api import router as images
 from backend.imports.api import router as imports
+from backend.metrics.api import router as metrics
 from backend.operations.api import router as operations
 from backend.repairs.api import router as repairs
 from backend.tuning.api import router as tuning
@@ -103,9 +105,11 @@ api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)
 api.add_router("", findings)
+api.add_router("", diagnostics)
 api.add_router("", tuning)
 api.add_router("", repairs)
 api.add_router("", connections)
 api.add_router("", backups)
 api.add_router("", imports)
 api.add_router("", drills)
+api.add_router("", metrics)

@@ -30,6 +30,10 @@ def _http_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _optional_http_url(value: str) -> str:
+    return _http_url(value) if value else ""
+
+
 def _readable_file(value: Path) -> Path:
     if not value.is_file():
         raise ValueError(f"no such file: {value}")
@@ -142,6 +146,21 @@ class Env(BaseSettings):
     ringmaster_log_level: Annotated[str, Field(pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
     ringmaster_metrics_token: str = Field(
         default="", description="Bearer token that may read /metrics from elsewhere than loopback; empty: nobody may"
+    )
+    ringmaster_prometheus_url: Annotated[str, AfterValidator(_optional_http_url)] = Field(
+        default="", description="Any store with Prometheus' API that has the metrics: docs/metrics.md; empty: none"
+    )
+    ringmaster_prometheus_history_url: Annotated[str, AfterValidator(_optional_http_url)] = Field(
+        default="", description="The store of what is older than three days; empty: the same"
+    )
+    ringmaster_prometheus_credentials_file: Path | None = Field(
+        default=None, description="JSON for that store: bearer_token, or username and password; also tenant"
+    )
+    ringmaster_prometheus_timeout_seconds: float = Field(
+        default=10, gt=0, le=120, description="How long an answer of that store may take"
+    )
+    ringmaster_prometheus_dir: Path | None = Field(
+        default=None, description="Where Prometheus' certificate for the agents is kept fresh; unset: nowhere"
     )
     debug: bool = False
 

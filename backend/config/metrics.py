@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable
 
-from django.conf import settings
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_GET
 from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import REGISTRY, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from backend.accounts.authentication import source_address
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
-from backend.core.errors import DomainError, error_response
+from backend.core.errors import error_response
+from backend.metrics.discovery import METRICS_NOT_PUBLIC, may_scrape
 from backend.operations.models import Operation
 from backend.operations.states import OperationState
 
@@ -57,22 +55,6 @@ REGISTRY.register(_StateCollector())
 
 @require_GET
 def metrics(request: HttpRequest) -> HttpResponse:
-    if not _may_read(request):
-        return error_response(
-            request,
-            DomainError(
-                "metrics_not_public",
-                "Metrics are only for this machine and for holders of the metrics token.",
-                status=403,
-                hint="Set RINGMASTER_METRICS_TOKEN and send it as a bearer token.",
-            ),
-        )
+    if not may_scrape(request):
+        return error_response(request, METRICS_NOT_PUBLIC)
     return HttpResponse(generate_latest(REGISTRY), content_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _may_read(request: HttpRequest) -> bool:
-    token = settings.ENV.ringmaster_metrics_token
-    if token and constant_time_compare(request.headers.get("Authorization", ""), f"Bearer {token}"):
-        return True
-    # A proxy on this machine would look local, but then it says for whom it asks.
-    return source_address(request) in {"127.0.0.1", "::1"} and "X-Forwarded-For" not in request.headers

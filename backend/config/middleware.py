@@ -19,7 +19,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 log = structlog.get_logger("ringmaster.request")
 
 # Asked by probes and by Prometheus, which know addresses rather than names.
-_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
+_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics", "/metrics/targets"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _SECRET_IN_PATH = re.compile(r"(/invitations/by-secret/).+")
 

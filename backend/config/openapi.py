@@ -29,11 +29,13 @@ _TAGS = {
     "images": "What machines are made from",
     "clusters": "Database clusters, their nodes and how to connect to them",
     "repairs": "When and how a cluster's replicas are compared, how well tables are protected, and runs",
+    "metrics": "What clusters, nodes and tables do and did: charts, and every table with its numbers",
     "network": "A cluster's network, who reaches it, and its connections with other networks",
     "backups": "Copies of clusters' data: where they are kept, when they are made, and what was restored from them",
     "imports": "SSTables of other clusters, brought into one of ours",
     "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
+    "diagnostics": "What nodes tell about themselves when they are asked",
     "operations": "Slow things: progress, cancel, retry",
     "events": "Live notice of what changed",
     "audit": "Who did what",
@@ -102,7 +104,7 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
         statuses |= {404, 409, 422}
     if writes and public:
         statuses |= {401, 429}
-    if "events" in operation.get("tags", ()):
+    if {"events", "diagnostics"} & set(operation.get("tags", ())):
         statuses.add(429)
     if operation["parameters"]:
         statuses.add(422)

@@ -30,10 +30,12 @@ INSTALLED_APPS = [
     "backend.access",
     "backend.findings",
     "backend.tuning",
+    "backend.diagnostics",
     "backend.repairs",
     "backend.connections",
     "backend.backups",
     "backend.imports",
+    "backend.metrics",
     "backend.config",
 ]
 

@@ -7,6 +7,7 @@ from django.views.decorators.csrf import csrf_protect
 from backend.config import views
 from backend.config.api import api
 from backend.config.metrics import metrics
+from backend.metrics.discovery import targets
 
 # Only what the console uses of allauth: no sign-up, no password reset by mail before there is mail.
 _sign_in = [
@@ -20,6 +21,7 @@ urlpatterns = [
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", metrics),
+    path("metrics/targets", targets),
     re_path(r"^(?:api|_allauth)(?:/.*)?$", views.unknown_url),
     path("", views.console),
     path("<path:path>", views.console),

@@ -104,6 +104,10 @@ def new_restore_drill_id() -> str:
     return new_id("drl")
 
 
+def new_diagnosis_id() -> str:
+    return new_id("dgn")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

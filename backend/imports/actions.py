@@ -53,6 +53,7 @@ def _start(who: Identity, cluster_id: str, order: ImportOrder, *, dry_run: bool)
         schema_cql=order.schema_cql,
         replication=order.replication,
         checksums=order.checksums,
+        repair=order.repair,
         dry_run=dry_run,
         created_by=who.actor,
     )

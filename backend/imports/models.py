@@ -32,6 +32,9 @@ class Import(models.Model):
     same_shape = models.BooleanField(default=False, help_text="Each node gets one node's files, else each gets all")
     bytes = models.BigIntegerField(default=0, help_text="To fetch, of all nodes")
     fetched_bytes = models.BigIntegerField(default=0)
+    repair = models.BooleanField(null=True, help_text="Repair its tables afterwards; null: where it is needed")
+    repair_wanted = models.BooleanField(default=False, help_text="Its tables are repaired when it has ended")
+    repair_operation_id = models.CharField(max_length=40, blank=True, help_text="Empty: not ordered")
     operation_id = models.CharField(max_length=40, blank=True)
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -46,7 +49,14 @@ class Import(models.Model):
                 condition=models.Q(layout__in=[one.value for one in ImportLayout]), name="import_layout_known"
             ),
         ]
-        indexes = [models.Index(fields=["cluster", "-id"], name="import_of_cluster")]
+        indexes = [
+            models.Index(fields=["cluster", "-id"], name="import_of_cluster"),
+            models.Index(
+                fields=["finished_at"],
+                condition=models.Q(state="succeeded", repair_wanted=True, repair_operation_id=""),
+                name="import_to_repair",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"import {self.id} into {self.cluster_id}"

@@ -38,14 +38,22 @@ def compared(
     problems: Sequence[str],
     sources: Mapping[str, str] | None,
     sizes: Mapping[str, int],
+    repair: bool,
 ) -> None:
-    """`sources`: by node whose files it gets; None: each gets all. `sizes`: by node, in bytes."""
+    """`sources`: by node whose files it gets; None: each gets all. `sizes`: by node, in bytes.
+
+    `repair`: its tables are repaired afterwards.
+    """
     for part in ImportNode.objects.filter(imported_id=import_id):
         ImportNode.objects.filter(id=part.id).update(
             bytes=sizes[part.node_id], source="" if sources is None else sources[part.node_id]
         )
     Import.objects.filter(id=import_id).update(
-        tables=list(tables), problems=list(problems), same_shape=sources is not None, bytes=sum(sizes.values())
+        tables=list(tables),
+        problems=list(problems),
+        same_shape=sources is not None,
+        bytes=sum(sizes.values()),
+        repair_wanted=repair,
     )
 
 
@@ -69,3 +77,7 @@ def ended(import_id: str, state: ImportState) -> None:
     """Rows about single SSTables are needed no longer."""
     ImportSSTable.objects.filter(imported_id=import_id).delete()
     Import.objects.filter(id=import_id, state=ImportState.RUNNING).update(state=state, finished_at=Now())
+
+
+def repair_ordered(import_id: str, *, operation_id: str) -> None:
+    Import.objects.filter(id=import_id).update(repair_operation_id=operation_id)

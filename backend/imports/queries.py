@@ -4,19 +4,19 @@ from typing import Any
 
 from backend.accounts.queries import Identity
 from backend.backups.access import cluster_of, may_change
-from backend.catalog.queries import makes_backups
+from backend.catalog.queries import imports_sstables
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
 from backend.core.errors import NotFound
 from backend.core.schemas import allowed
 from backend.imports.models import Import
-from backend.imports.states import reason_against_importing
+from backend.imports.states import ImportState, reason_against_importing
 
 _LAST = 100
 
 
 def against_importing(cluster: Cluster, *, may: bool) -> str | None:
-    return reason_against_importing(ClusterState(cluster.state), may=may, can=makes_backups(cluster.engine))
+    return reason_against_importing(ClusterState(cluster.state), may=may, can=imports_sstables(cluster.engine))
 
 
 def list_imports(who: Identity, cluster_id: str) -> dict[str, Any]:
@@ -65,8 +65,24 @@ def _shown(row: Import) -> dict[str, Any]:
         "same_shape": row.same_shape,
         "bytes": row.bytes,
         "fetched_bytes": row.fetched_bytes,
+        "repair_wanted": row.repair_wanted,
+        "repair_operation_id": row.repair_operation_id or None,
         "operation_id": row.operation_id or None,
         "created_by": row.created_by,
         "created_at": row.created_at,
         "finished_at": row.finished_at,
     }
+
+
+# For the provisioner
+
+
+def to_repair(*, at_most: int) -> list[Import]:
+    """Imports that have ended and whose tables are still to be repaired, the longest ended first."""
+    rows = Import.objects.filter(state=ImportState.SUCCEEDED, repair_wanted=True, repair_operation_id="")
+    return list(rows.filter(dry_run=False, cluster__deleted_at=None).order_by("finished_at")[:at_most])
+
+
+def table_names(row: Import) -> list[str]:
+    """keyspace.table of what it wrote."""
+    return [f"{one['keyspace']}.{one['table']}" for one in row.tables]

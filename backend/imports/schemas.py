@@ -37,6 +37,10 @@ class ImportOrder(RequestBody):
         "and they are none",
     )
 
+    repair: bool | None = Field(
+        None, description="Repair the tables afterwards; null: where nodes may not have all that they should"
+    )
+
     @model_validator(mode="after")
     def _names_a_backup(self) -> "ImportOrder":
         if (self.layout is ImportLayout.MEDUSA) is (self.backup_name is None):
@@ -76,6 +80,8 @@ class Import(Schema):
     same_shape: bool
     bytes: int = Field(description="To fetch, of all nodes")
     fetched_bytes: int
+    repair_wanted: bool = Field(description="Its tables are repaired when it has ended")
+    repair_operation_id: str | None = Field(description="Of that repair; null: not ordered")
     operation_id: str | None
     created_by: str
     created_at: datetime

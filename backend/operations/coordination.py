@@ -20,6 +20,7 @@ class Class(StrEnum):
     REPAIR = "repair"
     BACKUP = "backup"
     RESTORE = "restore"
+    LOOK = "look"
 
 
 class Verdict(StrEnum):
@@ -65,6 +66,7 @@ CLASSES = {
     "restore": Class.RESTORE,
     "import_tables": Class.RESTORE,
     "take_over": Class.RESTORE,
+    "diagnose": Class.LOOK,
 }
 
 # The database itself keeps a second open one of these off a cluster (operation_exclusive_once). So between any two of
@@ -181,6 +183,12 @@ TABLE: dict[tuple[Class, Class], Rule] = {
     (Class.RESTORE, Class.RESTORE): Rule(Verdict.REFUSE, _RESTORE_FIRST.format(": one restore at a time.")),
 }
 
+_READING = Rule(Verdict.TOGETHER, "Reading changes nothing.")
+for _class in Class:
+    TABLE[Class.LOOK, _class] = TABLE[_class, Class.LOOK] = _READING
+TABLE[Class.LOOK, Class.CREATE] = _MADE_ONCE
+TABLE[Class.DELETE, Class.LOOK] = _BEING_DELETED
+
 # Kinds that differ from their class. The running one's kind or class, then the wanted one's.
 EXCEPTIONS: dict[tuple[str, str], Rule] = {
     ("backup", "replace_node"): Rule(
@@ -191,7 +199,6 @@ EXCEPTIONS: dict[tuple[str, str], Rule] = {
     ),
 }
 
-_READING = Rule(Verdict.TOGETHER, "Reading changes nothing.")
 _BOTH_UNKNOWN = Rule(Verdict.REFUSE, "Two such operations do not go together.")
 _UNKNOWN = Rule(Verdict.TOGETHER, "They do not touch the same things.")
 _READS = frozenset({"read_access"})

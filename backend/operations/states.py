@@ -55,6 +55,7 @@ TITLES = {
     "delete_connection": "Delete a connection of the network",
     "rotate_credentials": "Set a new administrator's password",
     "read_access": "Read users and permissions",
+    "diagnose": "Ask a node",
     "repair": "Repair",
     "backup": "Back up",
     "restore": "Restore",

@@ -121,6 +121,7 @@ def planned(run_id: str, works: Sequence[Work], skipped: Sequence[Mapping[str, s
                 "weight": work.weight,
                 "rate": work.rate,
                 "pull_to": work.pull_to,
+                "tablets": work.tablets,
             }
             for work in works
         ],
@@ -141,6 +142,7 @@ def works_of(run: RepairRun) -> list[Work]:
             weight=own["weight"],
             rate=own["rate"],
             pull_to=own["pull_to"],
+            tablets=own.get("tablets", False),
         )
         for own in run.works
         if (own["keyspace"], own["table"]) not in gone

@@ -190,6 +190,16 @@ def _protection(row: RepairTable, now: datetime) -> RepairProtection:
     return protection(row.repaired_at, seconds=known.facts.gc_grace, now=now, needed=needed)
 
 
+def protection_of(
+    cluster: Cluster, names: Sequence[tuple[str, str]], now: datetime
+) -> dict[tuple[str, str], RepairProtection]:
+    """Of those of the tables (keyspace, table) that are known."""
+    rows = RepairTable.objects.filter(
+        cluster=cluster, keyspace__in={k for k, _ in names}, name__in={n for _, n in names}
+    )
+    return {(row.keyspace, row.name): _protection(row, now) for row in rows.defer("coverage")}
+
+
 def _table(row: RepairTable, now: datetime) -> dict[str, Any]:
     known, mode, why = _choose(row, now)
     facts = known.facts

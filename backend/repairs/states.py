@@ -26,6 +26,8 @@ class RepairRunReason(StrEnum):
     CATCH_UP = "catch-up"
     RESTORE = "restore"
     """What was restored is compared: not every node got all that it should have."""
+    IMPORT = "import"
+    """The same of what was imported."""
 
 
 class RepairSegmentState(StrEnum):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from e2e.contract.tenants import Tenants
 from e2e.serving import CHECKOUT, serving
 from infra.local.services import start_postgres, start_redis
+from infra.metrics import serving as prometheus
 
 API = "backend.config.asgi:application"
 
@@ -37,12 +39,26 @@ def serving_api() -> Iterator[Api]:
             environment = os.environ | {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url}
             _run(environment, "backend/manage.py", "migrate", "--verbosity=0")
             tenants = Tenants(**json.loads(_run(environment, "-m", "e2e.contract.tenants")))
+            prometheus.load(folder / "prometheus", _samples(tenants))
             log = folder / "api.log"
-            with log.open("wb") as output, serving(API, environment=environment, log=output) as server:
-                yield Api(server.url, tenants, log)
+            with prometheus.serving(folder / "prometheus") as store, log.open("wb") as output:
+                environment |= {"RINGMASTER_PROMETHEUS_URL": store}
+                with serving(API, environment=environment, log=output) as server:
+                    yield Api(server.url, tenants, log)
         finally:
             redis.stop()
             postgres.stop()
+
+
+def _samples(tenants: Tenants) -> str:
+    """Numbers of a table of each organisation, for the hour that the tests may take."""
+    now = int(time.time())
+    return "".join(
+        f'ringmaster_table_live_bytes{{cluster="{ids["cluster_id"]}",organisation="{ids["organisation_id"]}",'
+        f'keyspace="{ids["keyspace"]}",table="{ids["table"]}"}} 1 {at}\n'
+        for ids in (tenants.ids, tenants.stranger_ids)
+        for at in range(now - 60, now + 3600, 60)
+    )
 
 
 def _run(environment: dict[str, str], *arguments: str) -> str:

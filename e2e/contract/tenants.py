@@ -53,6 +53,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
     from backend.connections.models import NetworkConnection
     from backend.connections.states import ConnectionKind, ConnectionState
+    from backend.diagnostics.models import Diagnosis
     from backend.findings.models import Finding
     from backend.findings.states import Severity
     from backend.imports.models import Import
@@ -234,6 +235,17 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         started_at=now,
         finished_at=now,
     )
+    diagnosis = Diagnosis.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        node=cluster.nodes.all()[0],
+        question="slow-queries",
+        parameters={"keyspace": f"{name}_shop"},
+        asked_by=owner.email,
+        state="answered",
+        answered_at=now,
+        answer={"taken_at": now.isoformat(), "notes": [f"{name} is slow"]},
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -266,6 +278,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "restore_id": restore.id,
         "drill_id": drill.id,
         "run_id": run.id,
+        "diagnosis_id": diagnosis.id,
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",
     }

@@ -12,6 +12,15 @@ from e2e.contract.server import Api
 from e2e.contract.tenants import MARK
 
 DESCRIPTION = Path(__file__).resolve().parents[2] / "backend" / "openapi.json"
+NEW_CLUSTER = {
+    "name": "intruder",
+    "engine": "cassandra",
+    "provider": "local",
+    "region": "local-1",
+    "zones": ["local-1a"],
+    "machine_type": "local.small",
+    "nodes_per_zone": 1,
+}
 # Bodies of the writes that need one; the others take none.
 BODIES: dict[str, dict[str, Any]] = {
     "change_member_role": {"role": "viewer"},
@@ -36,11 +45,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "plan_import": {},
     "create_import": {},
     "take_over": {},
+    "plan_clone": {"new_cluster": NEW_CLUSTER},
+    "clone_cluster": {"new_cluster": NEW_CLUSTER},
     "start_drill": {},
     "plan_drill": {},
     "set_drill_schedule": {"interval_minutes": 60},
     "plan_repair": {},
     "run_repair": {},
+    "ask_node": {"question": "status"},
     "set_repair_schedule": {"enabled": False},
     "set_repair_policy": {"mode": "skip"},
 }
@@ -107,6 +119,16 @@ def test_filters_and_cursors_do_not_reach_over_the_fence(api: Api) -> None:
         answer = httpx.get(f"{api.url}/api/v1/{query}", headers=api.headers(api.tenants.stranger_token), timeout=30)
         assert answer.status_code in {200, 404, 422}, answer.text
         assert f"{MARK}-" not in answer.text
+
+
+def test_numbers_of_tables_are_ones_own(api: Api) -> None:
+    for token, ids in (
+        (api.tenants.owner_token, api.tenants.ids),
+        (api.tenants.stranger_token, api.tenants.stranger_ids),
+    ):
+        url = f"{api.url}/api/v1/clusters/{ids['cluster_id']}/tables/metrics"
+        items = httpx.get(url, headers=api.headers(token), timeout=30).json()["items"]
+        assert [(item["keyspace"], item["table"]) for item in items] == [(ids["keyspace"], ids["table"])]
 
 
 def test_a_token_cannot_choose_another_organisation(api: Api) -> None:

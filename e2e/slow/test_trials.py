@@ -17,6 +17,7 @@ TRIALS = {
         *("--postgres", "1", "--agents", "3", "--engines", "2"),
     ),
     "a repair while what does it is shot": ("repair_under_fire",),
+    "a repair at several intensities, and its brake": ("repair_pace",),
     "all changes, while an application works": ("driver_under_change",),
     "nodes without a control plane": ("static_stability",),
     "a restore to a moment, into another shape": ("point_in_time",),

@@ -2,6 +2,12 @@
 
 import { expect, type Locator, type Page } from "@playwright/test";
 
+/** Follows a link of the cluster's navigation. */
+export async function openClusterPage(page: Page, label: string): Promise<void> {
+  const navigation = page.getByRole("navigation", { name: "Main navigation" });
+  await navigation.getByRole("link", { name: label, exact: true }).click();
+}
+
 /** Chooses an entry of the menu "Change" and returns the dialog that opens. */
 export async function openChange(page: Page, entry: string): Promise<Locator> {
   await page.getByRole("button", { name: "Change", exact: true }).click();

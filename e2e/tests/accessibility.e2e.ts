@@ -2,7 +2,7 @@
 
 import type { Locator, Page } from "@playwright/test";
 import { type Cluster, deleteCluster, ended, type Operation, orderCluster } from "../support/api";
-import { openChange, openNodeAction, planIn } from "../support/cluster-page";
+import { openChange, openClusterPage, openNodeAction, planIn } from "../support/cluster-page";
 import { expect, expectAccessible, picture, test } from "../support/test";
 
 let cluster: Cluster;
@@ -18,6 +18,9 @@ test.afterAll(async () => {
   test.setTimeout(120_000);
   await deleteCluster(cluster.id);
 });
+
+/** A new node's first numbers: until it is found, asked, and the page asks again. */
+const SCRAPED = { timeout: 50_000 };
 
 const pages: [name: string, path: () => string, ready: (page: Page) => Promise<void>][] = [
   ["clusters", () => "/clusters", (page) => expect(page.getByRole("link", { name: "pictured" })).toBeVisible()],
@@ -46,6 +49,21 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     "cluster-access",
     () => `/clusters/${cluster.id}?tab=access`,
     (page) => expect(page.getByRole("heading", { name: "Database roles" })).toBeVisible(),
+  ],
+  [
+    "cluster-tables",
+    () => `/clusters/${cluster.id}?tab=tables&system=true`,
+    (page) => expect(page.getByRole("link", { name: "system_auth.roles", exact: true })).toBeVisible(SCRAPED),
+  ],
+  [
+    "cluster-dashboards",
+    () => `/clusters/${cluster.id}?tab=dashboards&range=15m`,
+    (page) => expect(page.getByRole("application", { name: /^Nodes up: chart/ })).toBeVisible(SCRAPED),
+  ],
+  [
+    "table",
+    () => `/clusters/${cluster.id}/tables/system_auth/roles?range=15m`,
+    (page) => expect(page.getByRole("application", { name: /^SSTables: chart/ })).toBeVisible(SCRAPED),
   ],
   [
     "cluster-repairs",
@@ -178,6 +196,32 @@ test("a narrow screen shows the same without scrolling sideways", async ({ owner
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(overflow, name).toBeLessThanOrEqual(0);
   }
+});
+
+test("the pages of a cluster are reached by keyboard, and on a narrow screen from a menu", async ({
+  ownerPage: page,
+}) => {
+  await page.goto(`/clusters/${cluster.id}`);
+  const navigation = page.getByRole("navigation", { name: "Main navigation" });
+  await expect(navigation.getByRole("link", { name: "Overview" })).toHaveAttribute("aria-current", "page");
+  await navigation.getByRole("link", { name: "Diagnostics" }).focus();
+  await page.keyboard.press("Tab");
+  await expect(navigation.getByRole("link", { name: "Backups" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(`/clusters/${cluster.id}?tab=backups`);
+  await expect(navigation.getByRole("link", { name: "Backups" })).toHaveAttribute("aria-current", "page");
+  await expect(page).toHaveTitle(/^Backups · pictured/);
+  await page.goBack();
+  await expect(page.getByRole("heading", { name: "Facts" })).toBeVisible();
+
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.reload();
+  await page.getByRole("button", { name: "Open navigation" }).click();
+  await picture(page, "navigation-narrow");
+  await expectAccessible(page);
+  await openClusterPage(page, "Repairs");
+  await expect(page.getByRole("heading", { name: "Repairs", exact: true })).toBeVisible();
+  await expect(navigation.getByRole("link", { name: "Overview" })).toBeHidden();
 });
 
 function background(page: Page): Promise<string> {

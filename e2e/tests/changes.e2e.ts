@@ -7,6 +7,7 @@ import {
   expectDisabledBecause,
   expectSucceeded,
   openChange,
+  openClusterPage,
   openNodeAction,
   openNodeMenu,
   planIn,
@@ -216,7 +217,7 @@ test("a cluster gets another name, tags and a maintenance window", async ({ owne
   await expect(page.getByLabel("Minutes of window 1")).toHaveValue("90");
   await expect(page.getByLabel("Excluded dates of window 1")).toHaveValue("2030-12-24, 2030-12-31");
   await expectAccessible(page);
-  await page.getByRole("tab", { name: "Overview" }).click();
+  await openClusterPage(page, "Overview");
   await expect(page.getByText("team: orders")).toBeVisible();
 });
 
@@ -231,7 +232,7 @@ test("self-healing: a node whose machine is lost is replaced by itself, and Acti
   const lost = (await nodesOf(three.id)).at(-1) as Node;
   destroyMachine(lost.id);
 
-  await page.getByRole("tab", { name: "Activity" }).click();
+  await openClusterPage(page, "Activity");
   // This machine's disk may be worth a finding of its own.
   const rows = page.getByRole("table", { name: "Findings" }).getByRole("row");
   const finding = rows.filter({ hasText: lost.name }).filter({ hasText: "is down" });
@@ -246,7 +247,7 @@ test("self-healing: a node whose machine is lost is replaced by itself, and Acti
   await page.goto(`/clusters/${three.id}`);
   await expect(page.getByRole("heading", { name: `${lost.zone} (1 of 1 up)` })).toBeVisible();
   await expect(page.getByRole("row", { name: new RegExp(lost.name) })).toBeHidden();
-  await page.getByRole("tab", { name: "Activity" }).click();
+  await openClusterPage(page, "Activity");
   await expect(finding).toContainText("Over", { timeout: 30_000 });
   await picture(page, "finding-over");
 });

@@ -1,4 +1,5 @@
 import type { Page } from "@playwright/test";
+import { openClusterPage } from "../support/cluster-page";
 import { type Google, PROJECT, startWithGoogle } from "../support/google";
 import { expect, expectAccessible, picture, signIn, test } from "../support/test";
 import { expectStep, next } from "../support/wizard";
@@ -142,7 +143,7 @@ test.describe("with a cloud on offer", () => {
       const { cluster } = (await answer.json()) as { cluster: { id: string } };
       const openPin = async () => {
         await page.goto(`/clusters/${cluster.id}`);
-        await page.getByRole("tab", { name: "Protection" }).click();
+        await openClusterPage(page, "Cluster settings");
         return page.getByRole("button", { name: /^New machines are made from/ });
       };
       const pin = await openPin();

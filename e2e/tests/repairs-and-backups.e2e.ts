@@ -68,6 +68,26 @@ test("a repair is followed while it runs, hurried, and says until when tables ar
   await picture(page, "repair-protected-until");
 });
 
+test("a node is asked for its status and its log", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=diagnostics`);
+  await expect(page.getByText("Nobody has asked anything for a day.")).toBeVisible();
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  const ring = page.getByRole("table", { name: "Ring as this node sees it" });
+  await expect(ring.getByRole("row")).toHaveCount(4);
+  await ring.getByRole("button", { name: /^Address/ }).press("Enter");
+  await expectAccessible(page);
+  await picture(page, "diagnostics-status");
+  await page.goto(`/clusters/${cluster.id}?tab=diagnostics&ask=log`);
+  await page.getByLabel("Lines that hold (optional)").fill("listening for cql");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await expect(page.getByRole("region", { name: "Log" })).toContainText("Starting listening for CQL clients");
+  await expectAccessible(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await expectAccessible(page);
+  await picture(page, "diagnostics-log-dark");
+  await expect(page.getByRole("table", { name: "Asked lately" }).getByRole("row")).toHaveCount(3);
+});
+
 test("windows of repairs are shown as a calendar", async ({ ownerPage: page }) => {
   await page.goto(`/clusters/${cluster.id}?tab=repairs`);
   await page.getByRole("button", { name: "Add window" }).click();
@@ -164,6 +184,98 @@ test("a copy comes beside the live table, and its plan to take it over says the 
   await expectAccessible(page);
   await picture(page, "dialog-take-over");
   await taking.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("a restore into a new cluster begins with the shape of the old one, and says what is against it", async ({
+  ownerPage: page,
+}) => {
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: /^Restore / }).click();
+  const dialog = page.getByRole("dialog", { name: /Restore from a backup/ });
+  await dialog.getByRole("radio", { name: /^Into a new cluster/ }).check();
+  const name = dialog.getByLabel("Name of the new cluster");
+  await expect(name).toHaveValue("backed-up-restored");
+  await expect(dialog.getByText("3 zones × 1 = 3 nodes")).toBeVisible();
+  await name.fill("backed-up");
+  await expect(dialog.getByText(/The new cluster cannot be ordered: .*backed-up/).first()).toBeVisible();
+  await expect(dialog.getByRole("button", { name: "Restore", exact: true })).toBeDisabled();
+  await name.fill("backed-up-restored");
+  await expect(dialog.getByRole("list", { name: "What is done" })).toContainText("Order the new cluster");
+  await expectAccessible(page);
+  await picture(page, "dialog-restore-new-cluster");
+});
+
+test("a cluster is cloned, and the clone has the rows", async ({ ownerPage: page }) => {
+  test.setTimeout(180_000);
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page.getByRole("button", { name: "Clone cluster" }).click();
+  const dialog = page.getByRole("dialog", { name: "Clone backed-up" });
+  await expect(dialog.getByLabel("Name of the new cluster")).toHaveValue("backed-up-clone");
+  await dialog.getByRole("checkbox", { name: "local-1b" }).uncheck();
+  await dialog.getByRole("checkbox", { name: "local-1c" }).uncheck();
+  await expect(dialog.getByText("1 zone × 1 = 1 node")).toBeVisible();
+  await expect(dialog.getByRole("list", { name: "What is done" })).toContainText("Restore the backup");
+  await expectAccessible(page);
+  await picture(page, "dialog-clone");
+  await dialog.getByRole("button", { name: "Clone", exact: true }).click();
+  await expect(page).toHaveURL(/\/operations\/op_/);
+  await expect(page.getByText("Restore the backup into backed-up-clone")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "operation-clone");
+  await expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible({ timeout: 120_000 });
+  const { items } = await ask<{ items: Cluster[] }>("GET", "/clusters?name=backed-up-clone");
+  const [clone] = items;
+  expect(clone?.state).toBe("active");
+  const { items: restores } = await ask<{ items: { state: string; fetched_bytes: number }[] }>(
+    "GET",
+    `/clusters/${clone?.id}/restores`,
+  );
+  expect(restores.map(({ state }) => state)).toEqual(["succeeded"]);
+  await deleteCluster(clone?.id ?? "");
+});
+
+test("a backup is taken out with the key, and the audit log says so", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  await page
+    .getByRole("button", { name: /^Take out / })
+    .first()
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Take a backup of backed-up out" });
+  await dialog.getByRole("button", { name: "Save addresses" }).click();
+  // This installation keeps its backups in a folder.
+  await expect(dialog.getByText("a folder has no addresses")).toBeVisible();
+  await dialog.getByRole("button", { name: "Reveal key" }).click();
+  await expect(dialog.getByText(/^Key [0-9a-f]{16}$/)).toBeVisible();
+  await expect(dialog.getByText("open_backup open")).toBeVisible();
+  await expectAccessible(page);
+  await picture(page, "dialog-take-out");
+  await page.goto("/audit?action=backup_key.reveal");
+  await expect(page.getByRole("table", { name: "Audit records" }).getByText("backup_key.reveal").first()).toBeVisible();
+});
+
+test("drills on schedule and locations are set in dialogs, light and dark", async ({ ownerPage: page }) => {
+  await page.goto(`/clusters/${cluster.id}?tab=backups`);
+  const dialogs: [string, () => Promise<void>][] = [
+    ["drill-schedule", () => page.getByRole("button", { name: "Drill on schedule" }).click()],
+    [
+      "location",
+      async () => {
+        await page.goto("/backups");
+        await page.getByRole("button", { name: "Add location" }).click();
+      },
+    ],
+  ];
+  for (const [name, open] of dialogs) {
+    await open();
+    await expect(page.getByRole("dialog")).toBeVisible();
+    await expectAccessible(page);
+    await picture(page, `dialog-${name}-light`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expectAccessible(page);
+    await picture(page, `dialog-${name}-dark`);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.keyboard.press("Escape");
+  }
 });
 
 test("a drill says what it compares before it orders anything", async ({ ownerPage: page }) => {

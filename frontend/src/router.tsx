@@ -15,11 +15,8 @@ import {
   catalogQuery,
   cloudAccountQuery,
   cloudAccountsQuery,
-  clusterBackupsQuery,
-  clusterNodesQuery,
   clusterQuery,
   clustersQuery,
-  connectionQuery,
   imagesQuery,
   invitationsQuery,
   membersQuery,
@@ -30,13 +27,16 @@ import {
   operationsQuery,
   queryClient,
   sessionQuery,
+  tableMetricsQuery,
   tokensQuery,
   whenSignedOut,
 } from "./api";
 import { PageError } from "./components/page-error";
 import { CLUSTER_STATES, OPERATION_STATES } from "./components/states";
+import { CLUSTER_PAGE_IDS, type ClusterPageId, clusterPage } from "./pages/cluster-pages";
 import { NotFoundPage } from "./pages/not-found";
-import { CLUSTER_TABS, type ClusterTab } from "./util/cluster-tabs";
+import { readRange, shownTime } from "./util/metric-range";
+import { type MetricsSearch, readMetrics } from "./util/metrics-search";
 import { lastCursor, readCursors, readText, readWord, returnPath } from "./util/search";
 
 // The address says everything about the view. Loaders start the queries of a page while its code is still on the way;
@@ -123,23 +123,42 @@ const clusterRoute = createRoute({
   path: "/clusters/$clusterId",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { tab?: ClusterTab; snippet?: string; after?: string[]; found?: string[] } => ({
-    tab: readWord(search.tab, CLUSTER_TABS),
+  ): {
+    tab?: ClusterPageId;
+    snippet?: string;
+    after?: string[];
+    found?: string[];
+    node?: string;
+    ask?: string;
+    asked?: string;
+  } & MetricsSearch => ({
+    ...readMetrics(search),
+    tab: readWord(search.tab, CLUSTER_PAGE_IDS),
     found: readCursors(search.found),
+    node: readText(search.node),
+    ask: readText(search.ask),
+    asked: readText(search.asked),
     snippet: readText(search.snippet),
     after: readCursors(search.after),
   }),
   loaderDeps: ({ search: { tab, after } }) => ({ tab, after }),
   loader: ({ params: { clusterId }, deps: { tab, after } }) => {
     void queryClient.prefetchQuery(clusterQuery(clusterId));
-    if (tab === "connect") void queryClient.prefetchQuery(connectionQuery(clusterId));
-    else if (tab === "activity")
-      void queryClient.prefetchQuery(operationsQuery({ cluster_id: clusterId, cursor: lastCursor(after) }));
-    else if (tab === "backups") void queryClient.prefetchQuery(clusterBackupsQuery(clusterId));
-    else if (tab === "settings") void queryClient.prefetchQuery(catalogQuery());
-    else if (tab === undefined || tab === "overview") void queryClient.prefetchQuery(clusterNodesQuery(clusterId));
+    clusterPage(tab).load(clusterId, { after });
   },
   component: lazyRouteComponent(() => import("./pages/cluster"), "ClusterPage"),
+});
+
+const tableRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/clusters/$clusterId/tables/$keyspace/$table",
+  validateSearch: readRange,
+  loaderDeps: ({ search }) => search,
+  loader: ({ params: { clusterId, keyspace, table }, deps }) => {
+    void queryClient.prefetchQuery(clusterQuery(clusterId));
+    void queryClient.prefetchQuery(tableMetricsQuery(clusterId, keyspace, table, shownTime(deps)));
+  },
+  component: lazyRouteComponent(() => import("./pages/table"), "TablePage"),
 });
 
 const nodeRoute = createRoute({
@@ -261,6 +280,7 @@ export const router = createRouter({
       clustersRoute,
       clusterOrderRoute,
       clusterRoute,
+      tableRoute,
       nodeRoute,
       operationsRoute,
       operationRoute,

@@ -116,7 +116,7 @@ func JobKinds() []JobKind {
 		Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing,
 		Decommission, RemoveNode, Cleanup, Rebuild, UpgradeSSTables, StreamLimit, DescribeData, PlantCanary, ReadCanary, Inspect,
 		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
-		Repair, SetThroughput, SetArchive, ReplayArchive,
+		Repair, SetThroughput, SetArchive, ReplayArchive, Diagnose,
 	}
 	return append(kinds, BackupJobKinds()...)
 }
@@ -266,6 +266,8 @@ type Peer struct {
 	// Status is what gossip says of it: NORMAL, JOINING, LEAVING, LEFT, MOVING, REMOVING, SHUTDOWN; empty when it says nothing.
 	Status       string `json:"status,omitempty"`
 	TokensDigest string `json:"tokens_digest,omitempty"`
+	// HintsDroppedAt is when this node last kept no hint for it, as it was away for too long; null: not in two days.
+	HintsDroppedAt *time.Time `json:"hints_dropped_at,omitempty"`
 }
 
 // Certificate is the answer of GET /v1/certificate.
@@ -305,10 +307,11 @@ type Engine interface {
 	// Ring is nil while it cannot be known.
 	Ring(ctx context.Context) *RingStatus
 	// The next four ask the engine, for two seconds at most.
-	// Error codes: engine-not-running, management-unreachable, control-unknown; of KeyspaceRing also unknown-keyspace.
+	// Error codes: engine-not-running, management-unreachable, control-unknown; of KeyspaceRing also unknown-keyspace, table-not-found.
 	Repairs(ctx context.Context) (RepairActivity, error)
 	Load(ctx context.Context) (Load, error)
-	KeyspaceRing(ctx context.Context, keyspace string) (KeyspaceRing, error)
+	// KeyspaceRing is of a table where its keyspace is cut into tablets.
+	KeyspaceRing(ctx context.Context, keyspace, table string) (KeyspaceRing, error)
 	Tables(ctx context.Context) (Schema, error)
 	// Run re-attaches to the engine's process, or starts it if it should run, and watches over it until ctx ends. The
 	// engine is left running.

@@ -16,6 +16,9 @@ const (
 	CreateSchema   JobKind = "create-schema"
 	TruncateTables JobKind = "truncate-tables"
 	DigestTable    JobKind = "digest-table"
+	// Of an engine that moves its data among the nodes by itself.
+	HoldTablets    JobKind = "hold-tablets"
+	ReleaseTablets JobKind = "release-tablets"
 )
 
 // BackupJobKinds are all of those.
@@ -23,6 +26,7 @@ func BackupJobKinds() []JobKind {
 	return []JobKind{
 		Snapshot, ClearSnapshot, IndexSnapshot, UploadBundles, VerifyObjects, FetchBundles, ImportBundles, DropRestore,
 		DescribeSchema, CreateSchema, TruncateTables, FetchFiles, DigestTable,
+		HoldTablets, ReleaseTablets,
 	}
 }
 
@@ -96,6 +100,26 @@ type SnapshotTaken struct {
 // ClearSnapshotParameters are those of the job clear-snapshot.
 type ClearSnapshotParameters struct {
 	Tag string `json:"tag"`
+}
+
+// HoldTabletsParameters are those of the job hold-tablets.
+type HoldTabletsParameters struct {
+	// Name is whose hold it is; one that is there already gets a new end.
+	Name string `json:"name"`
+	// Seconds, 1 to 86,400: then the agent ends it by itself.
+	Seconds int64 `json:"seconds"`
+}
+
+// TabletsHeld is the result of the job hold-tablets.
+type TabletsHeld struct {
+	Until time.Time `json:"until"`
+}
+
+// ReleaseTabletsParameters are those of the job release-tablets.
+type ReleaseTabletsParameters struct {
+	Name string `json:"name"`
+	// Anyway: also when this agent knows of no such hold, because the one that did is gone.
+	Anyway bool `json:"anyway,omitempty"`
 }
 
 // IndexSnapshotParameters are those of the job index-snapshot.

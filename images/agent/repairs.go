@@ -51,7 +51,8 @@ type TokenRange struct {
 type RepairParameters struct {
 	Keyspace string   `json:"keyspace"`
 	Tables   []string `json:"tables"`
-	// Ranges must each lie inside one range of the ring that this node is a replica of. Empty: all of them; not with pull.
+	// Ranges must each lie inside one range of the ring that this node is a replica of; of a table of tablets they may be any: all
+	// tablets are repaired that hold something of them. Empty: all; not with pull.
 	Ranges []TokenRange `json:"ranges,omitempty"`
 	Mode   RepairMode   `json:"mode"`
 	// Hosts are the addresses of those that take part, this node among them; empty: all replicas. A pull has exactly two.
@@ -143,11 +144,11 @@ type Load struct {
 	Throughput        Throughput `json:"throughput"`
 }
 
-// KeyspaceRing is the answer of GET /v1/ring?keyspace=NAME: who holds what of a keyspace, as the engine itself has it.
+// KeyspaceRing is the answer of GET /v1/ring?keyspace=NAME&table=NAME: who holds what of a keyspace, as the engine itself has it.
 type KeyspaceRing struct {
 	Keyspace string     `json:"keyspace"`
 	Nodes    []RingNode `json:"nodes"`
-	// Ranges cover the ring, in the order of their ends; none for a keyspace of tablets, whose tables have ranges of their own.
+	// Ranges cover the ring, in the order of their ends. In a keyspace of tablets they are the tablets of the table; none without one.
 	Ranges []ReplicaRange `json:"ranges"`
 }
 
@@ -274,6 +275,13 @@ func (r TokenRange) Inside(outer TokenRange) bool {
 	// Seen from the outer range's start, the ring is a line. The whole ring is a range with one token as start and end.
 	from, to, width := uint64(start-low), uint64(end-low), uint64(high-low)
 	return from < to && to <= width || width == 0 && (from < to || to == 0)
+}
+
+// Meets tells whether two ranges, neither of which goes over the ring's end, have tokens in common.
+func (r TokenRange) Meets(other TokenRange) bool {
+	start, end, err := r.Tokens()
+	low, high, otherErr := other.Tokens()
+	return err == nil && otherErr == nil && max(start, low) < min(end, high)
 }
 
 // WithReplicas turns addresses into indices of nodes; read takes a range apart.

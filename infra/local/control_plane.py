@@ -102,7 +102,7 @@ def _start_all(installation: Installation, supervisor: Supervisor, say: Say) -> 
     place = installation.place
     listing = programs.programs(installation)
     environment = programs.environment(installation)
-    for folder in ("beat", "redis", "prometheus"):
+    for folder in ("beat", "redis", "prometheus", "prometheus-history"):
         (place.run / folder).mkdir(exist_ok=True)
     (place.run / "prometheus.yml").write_text(programs.prometheus_configuration(installation))
     supervisor.configuration.write_text(configuration(supervisor, listing, cwd=place.checkout))
@@ -174,7 +174,7 @@ def _choose_ports(place: Layout, say: Say, *, reloading: bool) -> dict[str, int]
         remembered.pop(ports.CONSOLE, None)
     # 0 asks for any free port, as it does elsewhere.
     wanted = int(asked) if asked.isdigit() else ports.CONSOLE_PORT
-    names = [ports.CONSOLE, "enrol", "prometheus", *(["api"] if reloading else [])]
+    names = [ports.CONSOLE, "enrol", "prometheus", "prometheus_history", *(["api"] if reloading else [])]
     chosen = ports.choose(names, remembered=remembered, preferred={ports.CONSOLE: wanted})
     if wanted and chosen[ports.CONSOLE] not in {wanted, remembered.get(ports.CONSOLE)}:
         say(f"Port {wanted} is taken: the console is on {chosen[ports.CONSOLE]}")

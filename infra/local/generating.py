@@ -46,6 +46,18 @@ def generators(place: Layout) -> list[Generator]:
             (catalogue / "aws.json", catalogue / "gcp.json"),
         ),
         Generator(
+            "vocabulary of metrics",
+            (python, "-m", "infra.metrics.vocabulary"),
+            root,
+            (root / "backend" / "metrics" / "vocabulary.json", root / "docs" / "metrics.md"),
+        ),
+        Generator(
+            "rules and dashboards",
+            (python, "-m", "infra.metrics.prometheus"),
+            root,
+            (root / "infra" / "deploy" / "prometheus" / "rules" / "roll-up.yml", root / "infra" / "deploy" / "grafana"),
+        ),
+        Generator(
             "OpenAPI document",
             (python, "-m", "backend.manage", "export_openapi"),
             root,

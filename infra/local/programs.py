@@ -86,6 +86,9 @@ def environment(installation: Installation) -> dict[str, str]:
         "RINGMASTER_ENROL_URL": installation.enrol_url,
         "RINGMASTER_CONSOLE_DIR": "" if installation.reloading else str(place.console),
         "RINGMASTER_API_URL": installation.api_url,
+        "RINGMASTER_PROMETHEUS_URL": f"http://{ports.LOOPBACK}:{installation.ports['prometheus']}",
+        "RINGMASTER_PROMETHEUS_HISTORY_URL": f"http://{ports.LOOPBACK}:{installation.ports['prometheus_history']}",
+        "RINGMASTER_PROMETHEUS_DIR": str(place.secrets),
         "DEBUG": "true" if installation.reloading else "false",
     }
 
@@ -156,12 +159,23 @@ def _own(installation: Installation) -> list[Program]:
         f"--web.listen-address={ports.LOOPBACK}:{installation.ports['prometheus']}",
         "--log.level=warn",
     )
+    # What the rules roll up is sent to it and kept for longer: docs/decisions/0033.
+    history = (
+        "prometheus",
+        f"--config.file={place.checkout / 'infra' / 'deploy' / 'prometheus' / 'history.yml'}",
+        f"--storage.tsdb.path={place.run / 'prometheus-history'}",
+        "--storage.tsdb.retention.time=30d",
+        "--web.enable-remote-write-receiver",
+        f"--web.listen-address={ports.LOOPBACK}:{installation.ports['prometheus_history']}",
+        "--log.level=warn",
+    )
     listing = [
         Program("api", api),
         Program("enrol", enrol),
         Program("worker", worker),
         Program("beat", beat),
         Program("prometheus", prometheus),
+        Program("prometheus-history", history),
     ]
     if reloading:
         npm = str(place.venv / "bin" / "npm")
@@ -178,9 +192,22 @@ def _bound_to_supervisor(program: Program) -> Program:
 
 def prometheus_configuration(installation: Installation) -> str:
     """Prometheus' configuration: the one of the containers, aimed at this installation's API."""
-    source = installation.place.checkout / "infra" / "deploy" / "prometheus" / "prometheus.yml"
-    document = yaml.safe_load(source.read_text())
+    place = installation.place
+    source = place.checkout / "infra" / "deploy" / "prometheus"
+    api = f"{ports.LOOPBACK}:{installation.api_port}"
+    document = yaml.safe_load((source / "prometheus.yml").read_text())
+    document["rule_files"] = [str(source / "rules" / "*.yml")]
     for job in document["scrape_configs"]:
-        job.pop("authorization", None)
-        job["static_configs"] = [{"targets": [f"{ports.LOOPBACK}:{installation.api_port}"]}]
+        for discovery in job.get("http_sd_configs", []):
+            discovery.pop("authorization")
+            discovery["url"] = f"http://{api}/metrics/targets"
+        if "static_configs" in job:
+            job.pop("authorization")
+            job["static_configs"] = [{"targets": [api]}]
+        if "tls_config" in job:
+            own = place.secrets / "prometheus.pem"
+            files = {"ca_file": place.secrets / "agents-ca.crt", "cert_file": own, "key_file": own}
+            job["tls_config"] |= {name: str(file) for name, file in files.items()}
+    for remote in document["remote_write"]:
+        remote["url"] = f"http://{ports.LOOPBACK}:{installation.ports['prometheus_history']}/api/v1/write"
     return str(yaml.safe_dump(document, sort_keys=False))

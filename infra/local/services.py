@@ -52,9 +52,9 @@ def socket_folder(directory: Path) -> Path:
     return folder
 
 
-def postgres_url(sockets: Path) -> str:
+def postgres_url(sockets: Path, database: str = DATABASE) -> str:
     """DATABASE_URL for the Postgres whose socket is in `sockets`."""
-    return f"postgresql:///{DATABASE}?host={sockets}&user={DATABASE_USER}"
+    return f"postgresql:///{database}?host={sockets}&user={DATABASE_USER}"
 
 
 def redis_url(sockets: Path) -> str:
@@ -127,14 +127,14 @@ def prepare_postgres(data: Path, sockets: Path) -> None:
         made.rename(data)
 
 
-def create_database(sockets: Path) -> None:
+def create_database(sockets: Path, database: str = DATABASE) -> None:
     """Create the database of DATABASE_URL unless it exists. The server must be up."""
     connection = ["-h", str(sockets), "-U", DATABASE_USER]
-    query = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"
+    query = f"SELECT 1 FROM pg_database WHERE datname = '{database}'"
     found = _client([postgres_program("psql"), *connection, "-d", "postgres", "-Atc", query])
     if found.stdout.strip() == "1":
         return
-    created = _client([postgres_program("createdb"), *connection, DATABASE])
+    created = _client([postgres_program("createdb"), *connection, database])
     if created.returncode != 0 and "already exists" not in created.stderr:
         raise ServiceError(f"createdb failed: {created.stderr.strip()}")
 
@@ -273,15 +273,21 @@ class Redis(_Service):
         self.start()
 
 
-def start_postgres(directory: Path) -> Postgres:
+def start_postgres(directory: Path, prepared: Path | None = None) -> Postgres:
     """Start a private Postgres that keeps its files in `directory` (made when missing), with its database created.
 
-    It ends with the process that started it, and does not survive power loss: it is for tests. Raises ServiceError.
+    It begins with a copy of the files in `prepared`, or with none. It ends with the process that started it, and does
+    not survive power loss: it is for tests. Raises ServiceError.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if fallback_account() is not None:
         directory.chmod(0o711)
     sockets = socket_folder(directory)
+    if prepared is not None:
+        # As cp does it: with the owner, who need not be us.
+        subprocess.run(["cp", "--archive", "--reflink=auto", prepared, directory / "data"], check=True)
+        if (account := fallback_account()) is not None:
+            shutil.chown(sockets, account, account)
     prepare_postgres(directory / "data", sockets)
     postgres = Postgres(directory, sockets)
     postgres.start()
@@ -297,14 +303,19 @@ def start_redis(directory: Path) -> Redis:
     return redis
 
 
-def test_services() -> dict[str, str]:
+def test_services(prepared: Callable[[], Path]) -> dict[str, str]:
     """DATABASE_URL and REDIS_URL for a test session, exported to the environment too.
+
+    `prepared` answers the files that a Postgres of ours begins with.
 
     Values that are set already win. Otherwise private servers are started, once per session, and stopped when this
     process exits. Call it while the root conftest is imported: pytest-xdist's controller imports that before it starts
     its workers, which inherit the environment and so share the controller's servers.
     """
-    wanted = {"DATABASE_URL": start_postgres, "REDIS_URL": start_redis}
+    wanted: dict[str, Callable[[Path], Postgres | Redis]] = {
+        "DATABASE_URL": lambda folder: start_postgres(folder, prepared()),
+        "REDIS_URL": start_redis,
+    }
     missing = [name for name in wanted if not os.environ.get(name)]
     if missing:
         folder = Path(tempfile.mkdtemp(prefix="ringmaster-test-"))

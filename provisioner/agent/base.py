@@ -45,7 +45,10 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """`tokens_digest`: of the tokens it is believed to own. `status`: gossip's word (NORMAL, LEAVING, JOINING, ...)."""
+    """`tokens_digest`: of the tokens it is believed to own. `status`: gossip's word (NORMAL, LEAVING, JOINING, ...).
+
+    `hints_dropped_at`: when no hint was kept for it last, by the clock of the node that tells; None: not in two days.
+    """
 
     address: str
     host_id: str
@@ -55,6 +58,7 @@ class Peer:
     up: bool
     tokens_digest: str = ""
     status: str = ""
+    hints_dropped_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +188,11 @@ class AgentClient(Protocol):
 
     def load(self) -> NodeLoad: ...
 
-    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
-        """Who holds which range, as the engine has it. AgentRefused unknown-keyspace."""
+    def keyspace_ring(self, keyspace: str, table: str = "") -> KeyspaceRing:
+        """Who holds which range, as the engine has it; of a table of tablets, which tablet.
+
+        AgentRefused unknown-keyspace, table-not-found.
+        """
         ...
 
     def tables(self) -> Schema:

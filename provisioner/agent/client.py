@@ -171,8 +171,9 @@ class HttpAgentClient:
     def load(self) -> NodeLoad:
         return load_of(self._read(schema.Load, "/v1/load"))
 
-    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
-        return ring_of(self._read(schema.KeyspaceRing, f"/v1/ring?keyspace={quote(keyspace, safe='')}"))
+    def keyspace_ring(self, keyspace: str, table: str = "") -> KeyspaceRing:
+        asked = urlencode({"keyspace": keyspace} | ({"table": table} if table else {}))
+        return ring_of(self._read(schema.KeyspaceRing, f"/v1/ring?{asked}"))
 
     def tables(self) -> Schema:
         return schema_of(self._read(schema.Schema, "/v1/tables"))
@@ -366,6 +367,7 @@ def _ring(answer: schema.RingStatus) -> RingStatus:
                 up=peer.up,
                 tokens_digest=peer.tokens_digest or "",
                 status=peer.status or "",
+                hints_dropped_at=peer.hints_dropped_at,
             )
             for peer in answer.peers
         ),

@@ -401,9 +401,9 @@ class FakeAgentClient:
         with self._call("load") as call:
             return call.serving_repairs().node_load()
 
-    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
+    def keyspace_ring(self, keyspace: str, table: str = "") -> KeyspaceRing:
         with self._call("keyspace_ring") as call:
-            return call.serving_repairs().keyspace_ring(keyspace)
+            return call.serving_repairs().keyspace_ring(keyspace, table)
 
     def tables(self) -> Schema:
         with self._call("tables") as call:

@@ -40,6 +40,8 @@ JOBS = frozenset(
         "fetch-files",
         *fake_archive.JOBS,
         "digest-table",
+        "hold-tablets",
+        "release-tablets",
     }
 )
 
@@ -84,6 +86,8 @@ class NodeBackups:
     restores: dict[str, list[SSTable]] = field(default_factory=dict)
     # SSTables that were ever hashed here.
     hashed: list[str] = field(default_factory=list)
+    # Why tablets do not move, and until when.
+    holds: dict[str, str] = field(default_factory=dict)
     # What fake_archive keeps; empty: no log is archived.
     archive: dict[str, Any] = field(default_factory=dict)
 
@@ -97,6 +101,7 @@ class NodeBackups:
             },
             restores={name: _sstables(found) for name, found in document.get("restores", {}).items()},
             hashed=list(document.get("hashed", ())),
+            holds=dict(document.get("holds", {})),
             archive=dict(document.get("archive", {})),
         )
 
@@ -119,6 +124,7 @@ class NodeBackups:
 
     def expire(self, now: datetime) -> None:
         """The engine removes snapshots when their time is over."""
+        self.holds = {name: until for name, until in self.holds.items() if datetime.fromisoformat(until) > now}
         self.snapshots = {t: s for t, s in self.snapshots.items() if datetime.fromisoformat(s.expires_at) > now}
 
 
@@ -136,6 +142,13 @@ class BackupCall:
         """The job's result. AgentRefused."""
         self.node.expire(self.now)
         match kind:
+            case "hold-tablets":
+                until = self.now + timedelta(seconds=parameters["seconds"])
+                self.node.holds[parameters["name"]] = until.isoformat()
+                return {"until": until.isoformat()}
+            case "release-tablets":
+                self.node.holds.pop(parameters["name"], None)
+                return {}
             case "snapshot":
                 return self._snapshot(parameters)
             case "clear-snapshot":

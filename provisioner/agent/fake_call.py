@@ -4,7 +4,8 @@ import hashlib
 import sqlite3
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from provisioner.agent import fake_access, fake_backups, fake_certificates, fake_ring, fake_schema
@@ -187,6 +188,8 @@ class FakeCall:
                 return self._prove(parameters)
             case "describe-ring":
                 return asdict(self._described())
+            case "diagnose":
+                return self._diagnose(parameters)
             case _:
                 raise AgentRefused("unknown-kind", f"there is no job of kind {kind}")
 
@@ -295,6 +298,23 @@ class FakeCall:
                 return self.membership().read_canary()
             case _:
                 return self.membership().describe_data()
+
+    def _diagnose(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The status is the ring's; all else is answered with the question, which is enough to see it arrive."""
+        answer: dict[str, Any] = {"taken_at": "2026-01-01T00:00:00Z"}
+        if parameters["question"] == "log":
+            line = {"at": "2026-01-01 00:00:00,000", "level": "INFO", "thread": "main", "source": "Fake", "text": "up"}
+            return answer | {"log": {"lines": [line], "before": ""}}
+        self._ring_up()
+        if parameters["question"] != "status":
+            facts = [{"label": name, "unit": "text", "value": str(value)} for name, value in parameters.items()]
+            return answer | {"facts": facts}
+        columns = [{"title": "Address", "unit": "text"}, {"title": "Up", "unit": "flag"}]
+        rows = [[peer.address, peer.up] for peer in self._described().peers]
+        return answer | {
+            "facts": [{"label": "Mode", "unit": "text", "value": self.mode()}],
+            "tables": [{"title": "Ring as this node sees it", "columns": columns, "rows": rows, "left": 0}],
+        }
 
     def _serves(self, member: Member) -> bool:
         document = find(self.database, f"node {member.node_id}")
@@ -493,7 +513,14 @@ class FakeCall:
             or not load_ring(self.database, self._cluster_name()).control_username
         ):
             return None
-        return self._described()
+        described, dropped = self._described(), self.node.hints_dropped
+        peers = tuple(
+            replace(peer, hints_dropped_at=datetime.fromisoformat(dropped[peer.address]))
+            if peer.address in dropped
+            else peer
+            for peer in described.peers
+        )
+        return replace(described, peers=peers)
 
     def _described(self) -> RingStatus:
         membership, config = self.membership(), self.node.config or {}
@@ -512,13 +539,26 @@ class FakeCall:
             for host_id, member in owners.items()
             if host_id != membership.host_id
         )
+        forgotten = tuple(
+            Peer(
+                address=address,
+                host_id=f"host of {address}",
+                datacenter="",
+                rack="",
+                schema_version="",
+                up=False,
+                tokens_digest="",
+                status="NORMAL",
+            )
+            for address in self.node.remembers
+        )
         return RingStatus(
             host_id=membership.host_id or "",
             datacenter=str(config.get("datacenter", "")),
             rack=str(config.get("rack", "")),
             schema_version=self._schema(other=self.node.other_schema),
             tokens=tuple(int(token) for token in config.get("initial_tokens", ())),
-            peers=peers,
+            peers=peers + forgotten,
         )
 
     def _schema(self, *, other: bool) -> str:

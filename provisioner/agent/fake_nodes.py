@@ -49,6 +49,10 @@ class Node:
     repair_commands: int = 0
     # It has not heard of the last change of the schema.
     other_schema: bool = False
+    # When it kept no hint last, by the address of the node that it was for (ISO 8601).
+    hints_dropped: dict[str, str] = field(default_factory=dict)
+    # Addresses that it lists as members although they are none any more.
+    remembers: list[str] = field(default_factory=list)
     data_lost: bool = False
     running_revision: str = ""
     disk_total_bytes: int = 100 * 2**30
@@ -83,7 +87,8 @@ class Ring:
 
 
 def open_store(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    # Longer than a hung worker lives before it is shot: it may have hung with the file locked.
+    database = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
     database.row_factory = sqlite3.Row
     database.execute("PRAGMA synchronous=OFF")
     return database

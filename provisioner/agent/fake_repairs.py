@@ -136,10 +136,14 @@ class FakeRepairs:
         _check(parameters, wanted)
         self._check_tables(keyspace, parameters["tables"])
         own = self.membership.host_id
-        mine = [(start, end, hosts) for start, end, hosts in self._ring.ranges(keyspace) if own in hosts]
-        if not wanted:
-            wanted = [[start, end] for start, end, _ in mine]
-        hosts = self._hosts(wanted, mine, parameters.get("hosts") or ())
+        every = self._ring.ranges(keyspace)
+        if keyspace in self._ring.tablets:
+            wanted, hosts = self._tablets(parameters, wanted, every)
+        else:
+            mine = [(start, end, hosts) for start, end, hosts in every if own in hosts]
+            if not wanted:
+                wanted = [[start, end] for start, end, _ in mine]
+            hosts = self._hosts(wanted, mine, parameters.get("hosts") or ())
         if len(hosts) < 2:
             return None
         nodes = [self._ring.members[host].node_id for host in hosts]
@@ -248,7 +252,7 @@ class FakeRepairs:
         self._store()
         return RepairActivity(engine_started_at=engine_started_at(self.node), automatic=False, repairs=tuple(told))
 
-    def keyspace_ring(self, keyspace: str) -> KeyspaceRing:
+    def keyspace_ring(self, keyspace: str, table: str = "") -> KeyspaceRing:
         if keyspace not in self._ring.replication:
             raise AgentRefused("unknown-keyspace", f"there is no keyspace {keyspace}")
         hosts = sorted(self._ring.owners())
@@ -263,6 +267,7 @@ class FakeRepairs:
             ranges=tuple(
                 ReplicaRange(start, end, tuple(index[host] for host in replicas))
                 for start, end, replicas in self._ring.ranges(keyspace)
+                if table or keyspace not in self._ring.tablets
             ),
         )
 
@@ -289,7 +294,7 @@ class FakeRepairs:
                 placement=placements[name][0],
                 replication=replication,
                 system=placements[name][1],
-                tablets=False,
+                tablets=name in self._ring.tablets,
             )
             for name, replication in sorted(self._ring.replication.items())
         )
@@ -328,6 +333,19 @@ class FakeRepairs:
             raise AgentRefused("unknown-keyspace", f"there is no keyspace {keyspace}")
         if missing := [name for name in tables if name not in self._ring.tables.get(keyspace, {})]:
             raise AgentRefused("table-not-found", f"there is no table {keyspace}.{missing[0]}")
+
+    def _tablets(
+        self, parameters: dict[str, Any], wanted: list[list[int]], every: list[tuple[int, int, list[str]]]
+    ) -> tuple[list[list[int]], list[str]]:
+        """All tablets that hold something of the ranges, and host ids of their replicas. No node coordinates them."""
+        if parameters["mode"] == "pull" or len(parameters["tables"]) != 1:
+            raise AgentRefused("repair-not-possible", "one table of tablets at a time, and no pull")
+        met = [
+            (low, high, held)
+            for low, high, held in every
+            if not wanted or any(contains(low, high, end) or contains(start, end, high) for start, end in wanted)
+        ]
+        return [[low, high] for low, high, _ in met], list(dict.fromkeys(host for _, _, held in met for host in held))
 
     def _hosts(
         self, wanted: list[list[int]], mine: list[tuple[int, int, list[str]]], named: Iterable[str]

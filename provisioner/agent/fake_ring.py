@@ -50,6 +50,7 @@ class Member:
 @dataclass
 class FakeRing:
     """`members` by host id. `tables` by keyspace and name. `moving`: addresses at which somebody else moves tokens.
+    `tablets`: keyspaces whose tables are cut into tablets, one for each position.
 
     `replication`: copies per data centre, by keyspace; the agents' ring has it, and it is not stored here.
     """
@@ -57,6 +58,7 @@ class FakeRing:
     members: dict[str, Member] = field(default_factory=dict)
     tables: dict[str, dict[str, Table]] = field(default_factory=dict)
     moving: list[str] = field(default_factory=list)
+    tablets: list[str] = field(default_factory=list)
     replication: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
@@ -68,6 +70,7 @@ class FakeRing:
                 for keyspace, tables in document["tables"].items()
             },
             moving=document["moving"],
+            tablets=document["tablets"],
             replication=replication,
         )
 
@@ -76,6 +79,7 @@ class FakeRing:
             "members": {host_id: vars(member) for host_id, member in self.members.items()},
             "tables": {keyspace: {n: vars(t) for n, t in tables.items()} for keyspace, tables in self.tables.items()},
             "moving": self.moving,
+            "tablets": self.tablets,
         }
 
     def host_id_of(self, node_id: str, agent_address: str) -> str | None:
@@ -102,6 +106,9 @@ class FakeRing:
 
     def ranges(self, keyspace: str) -> list[tuple[int, int, list[str]]]:
         """(start, end] of every range of the ring, in the order of their ends, and the host ids of its replicas."""
+        if keyspace in self.tablets:
+            ends = [_LOWEST + (position + 1) * _STEP - 1 for position in range(POSITIONS)]
+            return list(zip([_LOWEST, *ends[:-1]], ends, self.replicas(keyspace), strict=True))
         wanted, owners = self.replication[keyspace], self.owners()
         circle = sorted((token, host_id) for host_id, member in owners.items() for token in member.tokens)
         return [

@@ -75,7 +75,7 @@ class ReplicaRange:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyspaceRing:
-    """Ranges in the order of their ends; none for a keyspace of tablets."""
+    """Ranges in the order of their ends: a table's tablets where it has them."""
 
     keyspace: str
     nodes: tuple[RingNode, ...]

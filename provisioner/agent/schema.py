@@ -26,6 +26,33 @@ class AllowlistParameters(BaseModel):
     cidrs: list[str]
 
 
+class AnswerColumn(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    title: str
+    unit: str
+
+
+class AnswerFact(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    label: str
+    unit: str
+    value: Any
+
+
+class AnswerTable(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    columns: list[AnswerColumn]
+    left: int
+    rows: list[list[Any]]
+    title: str
+
+
 class AppliedSettings(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -176,6 +203,20 @@ class DescribeSchemaParameters(BaseModel):
     keyspaces: list[str] | None = None
 
 
+class DiagnoseParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    before: str | None = None
+    keyspace: str | None = None
+    level: str | None = None
+    limit: int | None = None
+    question: str
+    search: str | None = None
+    seconds: int | None = None
+    table: str | None = None
+
+
 class DigestTableParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -271,6 +312,15 @@ class FirstBootStep(BaseModel):
     state: Literal["succeeded", "failed", "pending"]
 
 
+class FlameNode(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    children: list[FlameNode] | None = None
+    name: str
+    samples: int
+
+
 class ForeignFile(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -301,6 +351,14 @@ class GrantParameters(BaseModel):
     permissions: list[str] | None = None
     resource: str | None = None
     role: str
+
+
+class HoldTabletsParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    seconds: int
 
 
 class IOProperties(BaseModel):
@@ -406,7 +464,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets"]
     message: str
     name: str
     progress: float
@@ -426,7 +484,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets"]
     parameters: dict[str, Any] | None = None
 
 
@@ -471,6 +529,17 @@ class Keyspaces(BaseModel):
         extra="ignore",
     )
     keyspaces: list[Keyspace]
+
+
+class LogLine(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    at: str
+    level: str
+    source: str
+    text: str
+    thread: str
 
 
 class MachineSpec(BaseModel):
@@ -546,6 +615,7 @@ class Peer(BaseModel):
     )
     address: str
     datacenter: str
+    hints_dropped_at: AwareDatetime | None = None
     host_id: str
     rack: str
     schema_version: str
@@ -594,6 +664,14 @@ class RebuildParameters(BaseModel):
         extra="ignore",
     )
     datacenter: str
+
+
+class ReleaseTabletsParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    anyway: bool | None = None
+    name: str
 
 
 class RemoveNodeParameters(BaseModel):
@@ -920,6 +998,13 @@ class TableSchema(BaseModel):
     view_of: str | None = None
 
 
+class TabletsHeld(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    until: AwareDatetime
+
+
 class Throughput(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1046,6 +1131,22 @@ class VerifyObjectsParameters(BaseModel):
     objects: list[StoredObject]
     parallel: int | None = None
     store: Store
+
+
+class AnswerFlame(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    root: FlameNode
+    samples: int
+
+
+class AnswerLog(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    before: str
+    lines: list[LogLine]
 
 
 class DataDescription(BaseModel):
@@ -1234,6 +1335,18 @@ class TuningReport(BaseModel):
     warnings: list[TuningWarning]
 
 
+class Answer(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    facts: list[AnswerFact] | None = None
+    flame: AnswerFlame | None = None
+    log: AnswerLog | None = None
+    notes: list[str] | None = None
+    tables: list[AnswerTable] | None = None
+    taken_at: AwareDatetime
+
+
 class Config(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1270,3 +1383,6 @@ class ReplayArchiveParameters(BaseModel):
     since: AwareDatetime
     tables: list[TableName]
     until: AwareDatetime
+
+
+FlameNode.model_rebuild()

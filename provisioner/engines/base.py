@@ -25,6 +25,10 @@ class Capability(StrEnum):
     PARALLEL_JOIN = "parallel-join"
     # Keyspaces may be spread by tablets: a new node gets its data after it has joined, at the engine's own pace.
     TABLETS = "tablets"
+    # Tables that are spread by tokens can be repaired incrementally, range by range.
+    INCREMENTAL_RANGES = "incremental-ranges"
+    # A repair can send to one side only.
+    PULL_REPAIR = "pull-repair"
     # The engine itself lets clients in by their address.
     ADDRESS_ALLOWLIST = "address-allowlist"
 

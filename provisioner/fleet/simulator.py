@@ -223,7 +223,7 @@ def _agent_answer(
         case "GET", ["v1", "load"]:
             return document_of(agent.load())
         case "GET", ["v1", "ring"]:
-            return document_of(agent.keyspace_ring(query["keyspace"]))
+            return document_of(agent.keyspace_ring(query["keyspace"], query.get("table", "")))
         case "GET", ["v1", "tables"]:
             return document_of(agent.tables())
         case "GET", ["v1", "certificate"]:

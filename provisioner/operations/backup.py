@@ -39,6 +39,7 @@ from provisioner.operations.backup_store import (
     put_sealed,
     schema_name,
 )
+from provisioner.operations.backup_tablets import hold_tablets, release_tablets
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.membership import forget_job
 from provisioner.operations.object_lock import lock_objects
@@ -51,6 +52,7 @@ _SHORTEST_TTL = 12 * 3600
 # What a backup is reckoned to send, in bytes per second and node, where nobody said how much it may.
 _USUAL_RATE = 20 << 20
 _LEAST_FREE = 0.05
+_UNKNOWN_TABLE = "unknown-table"
 
 
 def check_backup(context: StepContext) -> Outcome:
@@ -68,7 +70,7 @@ def check_backup(context: StepContext) -> Outcome:
             if not any(k == wanted["keyspace"] and wanted["table"] in ("", t) for k, t in there):
                 name = ".".join(part for part in (wanted["keyspace"], wanted["table"]) if part)
                 raise Blocked(
-                    "unknown-table", f"There is no {name} in the cluster.", "Choose from the tables that there are."
+                    _UNKNOWN_TABLE, f"There is no {name} in the cluster.", "Choose from the tables that there are."
                 )
         _check_room(backup)
     except Blocked as why:
@@ -90,7 +92,8 @@ def _check_room(backup: Backup) -> None:
 
 
 def _refuse(context: StepContext, why: Blocked) -> Outcome:
-    if not context.operation.parameters["scheduled"]:
+    # A table that is not there will not come by waiting, and as long as this one stands no other can begin.
+    if not context.operation.parameters["scheduled"] and why.code != _UNKNOWN_TABLE:
         raise why
     progress.refused(context.operation.parameters["backup"], f"{why.sentence} {why.hint}".strip())
     progress.give_up(context.operation)
@@ -319,6 +322,8 @@ CODE = OperationCode(
     kind="backup",
     steps={
         "check_backup": StepCode(do=check_backup),
+        "hold_tablets": StepCode(do=hold_tablets, undo=release_tablets),
+        "release_tablets": StepCode(do=release_tablets),
         "take_snapshot": StepCode(do=take_snapshot, undo=drop_snapshot),
         "read_schema": StepCode(do=read_schema, undo=forget_schema),
         "index_snapshot": StepCode(do=index_snapshot, undo=forget_index),

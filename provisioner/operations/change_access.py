@@ -16,7 +16,7 @@ from provisioner.operations import names
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.client_access import let_in
 from provisioner.operations.node_steps import JobFailed, cluster_of, live_nodes, look_at, node_of, run_job
-from provisioner.operations.passwords import ADMIN_BCRYPT_ROUNDS, steady_hash
+from provisioner.operations.passwords import steady_hash
 from provisioner.operations.surroundings import surroundings
 
 # What the database or the agent says when the same again would be refused again.
@@ -114,7 +114,7 @@ def _hash(context: StepContext, which: passwords.Which) -> str:
     password = passwords.find(context.operation.cluster_id, role, which)
     if password is None:
         raise LookupError(f"there is no password for {role}")
-    return steady_hash(password.encode(), ADMIN_BCRYPT_ROUNDS, purpose=f"{context.operation.id}|{which}")
+    return steady_hash(password.encode(), purpose=f"{context.operation.id}|{which}")
 
 
 def _on_any_node(

@@ -28,10 +28,9 @@ from provisioner.operations.node_steps import (
     run_job,
 )
 from provisioner.operations.passwords import (
-    ADMIN_BCRYPT_ROUNDS,
-    CONTROL_BCRYPT_ROUNDS,
     CONTROL_USERNAME,
-    bcrypt_hash,
+    control_hash,
+    persons_hash,
 )
 from provisioner.operations.removal import delete_machine, delete_network
 
@@ -47,12 +46,10 @@ def secure_cluster(context: StepContext) -> Outcome:
         "secure",
         {
             "admin_username": cluster.admin_username,
-            "admin_password_hash": bcrypt_hash(
-                vault.read(cluster.id, SecretPurpose.ADMIN_PASSWORD), ADMIN_BCRYPT_ROUNDS
-            ),
+            "admin_password_hash": persons_hash(vault.read(cluster.id, SecretPurpose.ADMIN_PASSWORD)),
             "control_username": CONTROL_USERNAME,
             "control_password": control_password.decode(),
-            "control_password_hash": bcrypt_hash(control_password, CONTROL_BCRYPT_ROUNDS),
+            "control_password_hash": control_hash(control_password),
             "datacenter": nodes[0].datacenter.name,
             "system_auth_replication": len(nodes),
             "replication": len(nodes[0].datacenter.zones),

@@ -151,9 +151,17 @@ def compare_tables(context: StepContext) -> Outcome:
     sources = _sources(read["tokens"], nodes)
     sizes = _sizes(row, nodes, sources)
     problems += _against_room(nodes, sizes)
-    progress.compared(row.id, tables=tables, problems=bounded(problems), sources=sources, sizes=sizes)
+    repair = _repairs(row, tables, nodes=nodes, same=sources is not None)
+    progress.compared(row.id, tables=tables, problems=bounded(problems), sources=sources, sizes=sizes, repair=repair)
     _stop_at(row, problems)
     return Done(f"{len(tables)} tables" + (f", {len(problems)} problems" if problems else ", nothing is against it"))
+
+
+def _repairs(row: Import, tables: Sequence[Mapping[str, Any]], *, nodes: Sequence[Node], same: bool) -> bool:
+    """Whether the tables are repaired afterwards: as ordered, else where replicas may differ, as after a restore."""
+    if len(nodes) < 2:
+        return False
+    return row.repair if row.repair is not None else not same or any(one["exists"] for one in tables)
 
 
 def _tables(row: Import, there: Mapping[tuple[str, str], Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from backend.repairs.planning.forecast import forecast
 from backend.repairs.planning.modes import RepairWish
 from backend.repairs.planning.pace import effort
 from backend.repairs.planning.queue import Queue
-from backend.repairs.planning.segments import Table
+from backend.repairs.planning.segments import Table, ring_of
 from backend.repairs.planning.selection import Asked, select
 from backend.repairs.queries import known_of
 from backend.repairs.states import RepairRunState, RepairSegmentState
@@ -42,7 +42,7 @@ def _plan(context: StepContext) -> Outcome:
         works = []
     chosen = {work.table for work in works}
     rings = read_rings(nodes, [own.facts for own in known if own.table in chosen])
-    works = [work for work in works if work.table.keyspace in rings]
+    works = [work for work in works if ring_of(rings, work.table) is not None]
     expected = forecast(Queue(rings, works), effort(50)).segments
     progress.planned(run.id, works, left_out, segments=expected)
     run.refresh_from_db()

@@ -6,11 +6,15 @@ Fetched files lie beside the data, where the engine does not see them. A damaged
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
+
 from backend.backups import copies, objects, progress, vault_keys
+from backend.backups.assignment import share_of
 from backend.backups.models import BackupBundle, BackupLocation, Restore, RestoreNode
 from backend.backups.restoring import SPARE, differences_of
 from backend.backups.states import BackupState, RestoreMode
 from backend.backups.words import size_of
+from backend.catalog.queries import places_by_itself
 from backend.clusters.models import Node
 from backend.operations.models import Operation
 from provisioner.agent.base import AgentUnreachable
@@ -148,9 +152,7 @@ def fetch_files(context: StepContext) -> Outcome:
 def _next(part: RestoreNode) -> list[BackupBundle]:
     wanted = {(one["keyspace"], one["table"]) for one in part.restore.tables}
     tables = [t.id for t in part.restore.backup.tables.all() if (t.keyspace, t.name) in wanted]
-    rows = BackupBundle.objects.filter(node__backup_id=part.restore.backup_id, table_id__in=tables, id__gt=part.cursor)
-    if part.source_id is not None:
-        rows = rows.filter(node_id=part.source_id)
+    rows = _files_of(part).filter(table_id__in=tables, id__gt=part.cursor)
     chosen: list[BackupBundle] = []
     total = 0
     for row in rows.select_related("object", "table").order_by("id")[:BATCH]:
@@ -159,6 +161,16 @@ def _next(part: RestoreNode) -> list[BackupBundle]:
             break
         chosen.append(row)
     return chosen
+
+
+def _files_of(part: RestoreNode) -> QuerySet[BackupBundle]:
+    rows = BackupBundle.objects.filter(node__backup_id=part.restore.backup_id)
+    if part.source_id is not None:
+        return rows.filter(node_id=part.source_id)
+    if places_by_itself(part.restore.backup.engine):
+        parts = list(part.restore.nodes.order_by("id").values_list("id", flat=True))
+        return share_of(rows, parts.index(part.id), len(parts))
+    return rows
 
 
 def drop_fetched(context: StepContext) -> Outcome:
@@ -286,9 +298,7 @@ def import_files(context: StepContext) -> Outcome:
 
 
 def _tables_fetched(part: RestoreNode) -> set[tuple[str, str]]:
-    rows = BackupBundle.objects.filter(node__backup_id=part.restore.backup_id, id__lte=part.cursor)
-    if part.source_id is not None:
-        rows = rows.filter(node_id=part.source_id)
+    rows = _files_of(part).filter(id__lte=part.cursor)
     return set(rows.values_list("table__keyspace", "table__name").distinct())
 
 

@@ -7,7 +7,7 @@ from provisioner.agent.base import AgentUnreachable
 from provisioner.operations import names
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.node_steps import cluster_of, live_nodes, look_at
-from provisioner.operations.passwords import ADMIN_BCRYPT_ROUNDS, CONTROL_USERNAME, bcrypt_hash
+from provisioner.operations.passwords import CONTROL_USERNAME, persons_hash
 from provisioner.operations.surroundings import surroundings
 
 
@@ -15,7 +15,7 @@ def set_password(context: StepContext) -> Outcome:
     cluster = cluster_of(context)
     parameters = {
         "username": cluster.admin_username,
-        "password_hash": bcrypt_hash(vault.read(cluster.id, SecretPurpose.NEXT_ADMIN_PASSWORD), ADMIN_BCRYPT_ROUNDS),
+        "password_hash": persons_hash(vault.read(cluster.id, SecretPurpose.NEXT_ADMIN_PASSWORD)),
         "control_username": CONTROL_USERNAME,
         "control_password": vault.read(cluster.id, SecretPurpose.CONTROL_PASSWORD).decode(),
     }

@@ -52,6 +52,8 @@ class World(Protocol):
 
 Worlds = Callable[[], AbstractContextManager[World]]
 
+_quiet_runs: dict[tuple[str, Worlds], tuple[object, list[int]]] = {}
+
 
 class Killed(BaseException):
     """The worker dies here."""
@@ -238,8 +240,11 @@ def _killed_while_closing(code: OperationCode) -> OperationCode:
 def _undisturbed(code: OperationCode, worlds: Worlds) -> tuple[object, list[int]]:
     """How the world looks after a quiet run, and the positions of the steps to disturb.
 
-    Of steps of one name these are the first and the last: those on the nodes in between do the same once more.
+    Of steps of one name these are the first and the last: those on the nodes in between do the same once more. The
+    checks of one kind, which name the same `worlds`, share one quiet run.
     """
+    if (code.kind, worlds) in _quiet_runs:
+        return _quiet_runs[code.kind, worlds]
     with worlds() as world:
         operation = world.start()
         _drive(operation, code)
@@ -248,7 +253,7 @@ def _undisturbed(code: OperationCode, worlds: Worlds) -> tuple[object, list[int]
         for step in operation.steps.order_by("position"):
             positions.setdefault(step.name, []).append(step.position)
         ends = {position for of_name in positions.values() for position in (of_name[0], of_name[-1])}
-        return world.snapshot(), sorted(ends)
+        return _quiet_runs.setdefault((code.kind, worlds), (world.snapshot(), sorted(ends)))
 
 
 def _run_up_to(operation: Operation, code: OperationCode, position: int) -> None:

@@ -4,7 +4,9 @@ Each is found by one indexed query over all clusters.
 """
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 from django.db import transaction
@@ -27,6 +29,8 @@ from backend.backups.models import BackupLocation, BackupSchedule
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
 from backend.core.errors import Conflict, DomainError
+from backend.imports import progress as import_progress
+from backend.imports import queries as imports
 from backend.repairs.actions import start_run
 from backend.repairs.planning.modes import RepairWish
 from backend.repairs.states import RepairRunReason
@@ -44,6 +48,7 @@ PURGE_EVERY = timedelta(days=1)
 VERIFY_EVERY = timedelta(days=1)
 READ_EVERY = timedelta(minutes=10)
 _JOB = "reading-tables"
+_AFTER = {RepairRunReason.RESTORE: "a restore", RepairRunReason.IMPORT: "an import"}
 
 
 def see_to_backups() -> int:
@@ -52,7 +57,8 @@ def see_to_backups() -> int:
         if not mine:
             return 0
         progress.end_what_was_left()
-        started = start_due() + _copy() + _list() + _purge() + _verify() + repair_restored() + _drill()
+        started = start_due() + _copy() + _list() + _purge() + _verify() + _drill()
+        started += repair_restored() + repair_imported()
         _read_tables()
     return started
 
@@ -138,21 +144,42 @@ def _drill() -> int:
 
 def repair_restored() -> int:
     """The tables of restores after which nodes may not have all that they should. How many repairs were ordered."""
-    ordered = 0
-    for restore in restores.to_repair(at_most=AT_MOST):
-        asked = {"tables": restores.table_names(restore), "mode": RepairWish.FULL.value, "any_time": True}
-        try:
-            with transaction.atomic():
-                cluster = Cluster.objects.select_for_update().get(id=restore.cluster_id)
-                actor = f"{ACTOR}: after a restore"
-                _, operation = start_run(cluster, RepairRunReason.RESTORE, asked, actor=actor)
-                progress.repair_ordered(restore.id, operation_id=operation.id)
-        except Conflict as refused:
-            # Another repair is open: this one is ordered when that has ended.
-            log.info("repair after a restore not ordered yet", restore_id=restore.id, reason=refused.message)
-            continue
-        ordered += 1
-    return ordered
+    return sum(
+        _repair(
+            restore.cluster_id,
+            restores.table_names(restore),
+            RepairRunReason.RESTORE,
+            partial(progress.repair_ordered, restore.id),
+        )
+        for restore in restores.to_repair(at_most=AT_MOST)
+    )
+
+
+def repair_imported() -> int:
+    """The same of imports."""
+    return sum(
+        _repair(
+            row.cluster_id,
+            imports.table_names(row),
+            RepairRunReason.IMPORT,
+            partial(import_progress.repair_ordered, row.id),
+        )
+        for row in imports.to_repair(at_most=AT_MOST)
+    )
+
+
+def _repair(cluster_id: str, tables: list[str], reason: RepairRunReason, note: Callable[..., None]) -> bool:
+    """False: another repair is open, and this one is ordered when that has ended. `note` takes the operation's id."""
+    asked = {"tables": tables, "mode": RepairWish.FULL.value, "any_time": True}
+    try:
+        with transaction.atomic():
+            cluster = Cluster.objects.select_for_update().get(id=cluster_id)
+            _, operation = start_run(cluster, reason, asked, actor=f"{ACTOR}: after {_AFTER[reason]}")
+            note(operation_id=operation.id)
+    except Conflict as refused:
+        log.info("repair not ordered yet", cluster_id=cluster_id, after=reason, reason=refused.message)
+        return False
+    return True
 
 
 def _read_tables() -> None:

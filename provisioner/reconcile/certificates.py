@@ -9,6 +9,7 @@ import time
 from datetime import timedelta
 
 import structlog
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -42,6 +43,8 @@ def renew_certificates() -> int:
         if not mine:
             return 0
         authorities.ensure_control_plane_pki()
+        if settings.ENV.ringmaster_prometheus_dir is not None:
+            authorities.write_prometheus_certificate(settings.ENV.ringmaster_prometheus_dir)
         ending = Node.objects.filter(
             deleted_at=None,
             enrolment__used_at__isnull=False,

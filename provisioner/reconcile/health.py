@@ -31,7 +31,7 @@ from backend.findings.states import FindingState
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OPEN, StepState
 from provisioner.agent.base import Status
-from provisioner.reconcile import lasting, signs
+from provisioner.reconcile import dropped_hints, lasting, signs
 from provisioner.reconcile.alone import alone
 from provisioner.reconcile.looks import Look, look_at
 from provisioner.reconcile.verdicts import NOT_SERVING, Verdict, all_is_well, judge
@@ -244,6 +244,7 @@ class _Run:
         if len(looks) == 1 and all_is_well(looks[0], len(members)):
             # It vouches for its neighbours.
             written += [_vouched(node) for node in members if node.id != looks[0].node.id and _is_stale(node)]
+        dropped_hints.note(cluster, members, views)
         _judge_as_a_whole(cluster, frozenset(states.values()))
         return written
 

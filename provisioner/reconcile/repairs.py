@@ -1,7 +1,8 @@
 """Starts repairs: those whose schedule is due, and those of nodes that came back after others had forgotten for them.
 
 While a node is away the others keep what it misses as hints, three hours unless the cluster's settings say otherwise.
-What it missed after that it has to fetch: it pulls its ranges from its peers, once per absence.
+What it missed after that it has to fetch: it pulls its ranges from its peers, once per absence. So it does when others
+say that they kept no hints for it (dropped_hints.py), for how long it was away: shorter absences add up, as hints wait.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,9 +11,11 @@ import structlog
 from django.db import connection
 from ulid import ULID
 
+from backend.findings import actions as findings
 from backend.repairs import actions, progress
 from backend.repairs.queries import due_schedules
 from backend.repairs.states import RepairRunReason
+from provisioner.reconcile import dropped_hints
 from provisioner.reconcile.alone import alone
 from provisioner.reconcile.signs import DEATHS, ENGINE_DOWN
 
@@ -74,6 +77,17 @@ def catch_up() -> int:
             if actions.start_catch_up(cluster_id, node_id) is not None:
                 log.info("a node that was away pulls what it missed", cluster_id=cluster_id, node_id=node_id)
                 started += 1
+        for finding in dropped_hints.due():
+            operation = actions.start_catch_up(str(finding.cluster_id), finding.subject)
+            if operation is None:
+                findings.acted(finding.id, "Its cluster is busy; it pulls what it missed when that is over.")
+                continue
+            findings.acted(finding.id, "It pulls what it missed from its peers.", operation_id=operation.id)
+            findings.over(subject=finding.subject, codes=[dropped_hints.HINTS_DROPPED])
+            log.info(
+                "a node for which hints were dropped pulls", cluster_id=finding.cluster_id, node_id=finding.subject
+            )
+            started += 1
         return started
 
 

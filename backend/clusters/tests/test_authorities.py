@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store
 from django.db import connections
 
@@ -77,6 +78,44 @@ def test_the_enrolment_server_gets_files(db, tmp_path: Path):
     assert verifier.verify(load(certificate.read_text()), [])
 
 
+def test_prometheus_gets_a_client_certificate_of_its_own_which_is_renewed(db, tmp_path: Path):
+    authorities.ensure_control_plane_pki()
+    authorities.write_prometheus_certificate(tmp_path / "secrets")
+    own, ca = tmp_path / "secrets" / "prometheus.pem", tmp_path / "secrets" / "agents-ca.crt"
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    assert "PRIVATE KEY" in own.read_text()
+    verifier = PolicyBuilder().store(Store([load(ca.read_text())])).build_client_verifier()
+    before = load(own.read_text())
+    verifier.verify(before, [])
+    assert before.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "prometheus"
+    written = own.stat().st_mtime_ns
+    authorities.write_prometheus_certificate(tmp_path / "secrets")
+    assert own.stat().st_mtime_ns == written
+    secret = Secret.objects.get(purpose=SecretPurpose.PROMETHEUS_KEY)
+    vault.keep(
+        "control-plane",
+        SecretPurpose.PROMETHEUS_KEY,
+        vault.opened(secret),
+        certificate=ending(authorities.agents_authority(), vault.opened(secret)),
+    )
+    authorities.ensure_control_plane_pki()
+    authorities.write_prometheus_certificate(tmp_path / "secrets")
+    assert load(own.read_text()).not_valid_after_utc - datetime.now(UTC) > timedelta(days=396)
+
+
+def ending(ca: pki.Authority, key: bytes) -> str:
+    """A certificate for Prometheus with no time left."""
+    return pki.sign_request(
+        ca,
+        pki.new_request(key, "prometheus"),
+        common_name="prometheus",
+        dns=["prometheus"],
+        ips=[],
+        days=0,
+        usages=[pki.Usage.CLIENT],
+    )
+
+
 @pytest.mark.django_db(transaction=True)
 def test_processes_that_start_together_make_one_authority():
     def make(_: int) -> None:
@@ -87,7 +126,7 @@ def test_processes_that_start_together_make_one_authority():
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(make, range(4)))
-    assert Secret.objects.count() == 3
+    assert Secret.objects.count() == 4
     material = authorities.authority("control-plane", SecretPurpose.CONTROL_PLANE_KEY)
     ca = load(queries.agent_client_material().ca_pem)
     PolicyBuilder().store(Store([ca])).build_client_verifier().verify(load(material.certificate_pem), [])

@@ -37,8 +37,8 @@ def test_what_the_database_keeps_apart_the_table_refuses():
 
 
 @pytest.mark.parametrize("wanted", sorted(CLASSES))
-def test_nothing_starts_during_an_upgrade_but_changes_of_access(wanted: str):
-    may = CLASSES[wanted] is Class.ACCESS
+def test_nothing_starts_during_an_upgrade_but_changes_of_access_and_looks(wanted: str):
+    may = CLASSES[wanted] in (Class.ACCESS, Class.LOOK)
     assert (verdict("upgrade_cluster", wanted) is Verdict.TOGETHER) == may
 
 
@@ -62,9 +62,9 @@ def test_reading_goes_with_every_change_of_access():
 
 
 def test_a_kind_nobody_listed_goes_with_others_unless_both_are_exclusive():
-    assert rule("diagnose", "repair").verdict is Verdict.TOGETHER
-    assert rule("diagnose", "scale_cluster", both_exclusive=True).verdict is Verdict.REFUSE
-    assert coordination.is_exclusive("diagnose", otherwise=False) is False
+    assert rule("polish", "repair").verdict is Verdict.TOGETHER
+    assert rule("polish", "scale_cluster", both_exclusive=True).verdict is Verdict.REFUSE
+    assert coordination.is_exclusive("polish", otherwise=False) is False
     assert coordination.is_exclusive("repair", otherwise=True) is False
 
 

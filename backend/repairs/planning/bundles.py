@@ -31,6 +31,7 @@ class Bundle:
         self.names = tuple(work.table.name for work in works)
         self.mode = works[0].mode
         self.pull_to = works[0].pull_to
+        self.tablets = works[0].tablets
         self.deadline = min(work.deadline for work in works)
         self.weight = max(work.weight for work in works)
         self.state = bytearray(len(ring.sets))
@@ -95,7 +96,9 @@ class Bundle:
         for at, (start, end) in enumerate(ranges):
             if len(chosen) == MOST_RANGES or room < full / 4:
                 return chosen, list(ranges[at:])
-            if end - start > room * _SLACK:
+            if self.tablets and chosen and end - start > room * _SLACK:
+                return chosen, list(ranges[at:])
+            if end - start > room * _SLACK and not self.tablets:
                 # Of a range that is alone in equal pieces, so that none is a splinter; else what fills the segment.
                 part = (end - start) / ceil((end - start) / room) if not chosen else room
                 middle = start + max(1, int(part))
@@ -109,7 +112,7 @@ class Bundle:
         if not self.seconds_per_token:
             return inf
         room = AIM / self.seconds_per_token
-        if self.mode is RepairMode.INCREMENTAL:
+        if self.mode is RepairMode.INCREMENTAL and not self.tablets:
             # Each call rewrites what lies across its borders: as few calls as may be.
             room = MOST_UNREPAIRED / self.bytes_per_token
         return min(room, (window / _SLACK - OVERHEAD) / self.seconds_per_token)
@@ -150,6 +153,9 @@ def grouped(
     widest: dict[int, float] = {}
     groups: dict[tuple[str, RepairMode, str, tuple[Range, ...]], list[Work]] = {}
     for work in sorted(works, key=lambda own: (own.deadline, own.table)):
+        if work.tablets:
+            yield [work]
+            continue
         ring = rings[work.table.keyspace]
         share = widest.setdefault(id(ring), max(ring.widths, default=0) / (tokens.LAST - tokens.FIRST))
         if work.bytes > SMALL_TABLE and work.bytes / work.rate * share > LEAST:

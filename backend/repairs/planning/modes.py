@@ -41,6 +41,10 @@ class TableFacts:
     is_view: bool = False
     incremental: bool = True
     """Whether its engine can repair incrementally at all."""
+    pull: bool = True
+    """Whether its engine has repairs that send to one side only."""
+    tablets: bool = False
+    """Its ranges are its own, moved by the engine, and repaired as a whole each."""
     replication: Mapping[str, int] = field(default_factory=dict)
     """Replicas by data centre."""
 

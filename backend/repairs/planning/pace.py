@@ -19,7 +19,7 @@ OVERHEAD = 0.15
 _NEWEST = 0.3
 _SLOWEST, _FASTEST = 64 * 1024, 4 * GIB
 # A rest between segments ends after this, seconds, however long the segment was.
-_LONGEST_REST = 900.0
+LONGEST_REST = 900.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Effort:
 
     def rest_after(self, seconds: float) -> float:
         """Seconds that the nodes of a segment rest after it took so long."""
-        return min(_LONGEST_REST, seconds * (1 - self.duty) / self.duty)
+        return min(LONGEST_REST, seconds * (1 - self.duty) / self.duty)
 
 
 def effort(intensity: float) -> Effort:

@@ -15,7 +15,7 @@ from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import OVERHEAD
 from backend.repairs.planning.retries import pieces_after
 from backend.repairs.planning.ring import Ring
-from backend.repairs.planning.segments import LEAST, MOST, Piece, Segment, Slots, Table, Work
+from backend.repairs.planning.segments import LEAST, MOST, Piece, Segment, Slots, Table, Work, ring_of
 from backend.repairs.planning.tokens import Range
 
 # A table of which so many pieces were given up is not split any more: it is broken, not its ranges.
@@ -26,8 +26,8 @@ _CANDIDATES = 128
 class Queue:
     """What is left to be repaired in one run. Times are by the caller's clock, in seconds.
 
-    `rings` by keyspace; those of keyspaces that are replicated alike may be one object. `taken`: ranges of a table that
-    are repaired already, run at this moment, were given up or wait in `pieces`; sorted and disjoint.
+    `rings` as `ring_of` finds them; those of keyspaces that are replicated alike may be one object. `taken`: ranges of
+    a table that are repaired already, run at this moment, were given up or wait in `pieces`; sorted and disjoint.
     """
 
     def __init__(
@@ -46,12 +46,17 @@ class Queue:
         gone: Mapping[Table, Sequence[Range]] = taken or {}
         # Tables of which different ranges are left are not repaired together.
         self.bundles = [
-            Bundle(group, rings[group[0].table.keyspace]) for group in grouped(self.works.values(), rings, gone)
+            Bundle(group, self._ring(group[0].table)) for group in grouped(self.works.values(), rings, gone)
         ]
         for bundle in self.bundles:
             bundle.take_out(gone.get(bundle.works[0].table, ()))
         for piece in pieces:
             self.wait_with(piece)
+
+    def _ring(self, table: Table) -> Ring:
+        ring = ring_of(self.rings, table)
+        assert ring is not None, f"no ring for {table}"
+        return ring
 
     # What is next
 
@@ -80,7 +85,7 @@ class Queue:
             if not able:
                 able.update({node: slots.is_free(node, now) and is_up(node) for node in bundle.ring.nodes})
             number = self._choose(bundle, slots, able)
-            if number is not None:
+            if number is not None and self._fits(bundle, number, most_seconds):
                 return self._cut(bundle, number, slots, able, most_seconds)
         return None
 
@@ -126,6 +131,13 @@ class Queue:
             return all(map(open_nodes.__getitem__, members))
         return open_nodes[bundle.pulling] and any(open_nodes[own] for own in members if own != bundle.pulling)
 
+    def _fits(self, bundle: Bundle, number: int, most_seconds: float) -> bool:
+        """A tablet is not cut for a window; one that takes longer than segments may is started early in it."""
+        if not bundle.tablets:
+            return True
+        start, end = bundle.of(number)[0]
+        return min(MOST, OVERHEAD + (end - start) * bundle.seconds_per_token) <= most_seconds
+
     def _cut(self, bundle: Bundle, number: int, slots: Slots, able: Mapping[str, bool], window: float) -> Segment:
         chosen, others = bundle.cut(bundle.of(number), window)
         bundle.put(number, others)
@@ -148,7 +160,7 @@ class Queue:
         for at, piece in enumerate(self.pieces):
             if piece.not_before > now:
                 continue
-            ring = self.rings[piece.keyspace]
+            ring = self._ring(Table(piece.keyspace, piece.tables[0]))
             number = next(ring.holders(piece.ranges))[0]
             able = {
                 ring.nodes[member]: slots.is_free(ring.nodes[member], now)
@@ -188,7 +200,8 @@ class Queue:
     def parts(self, piece: Piece) -> list[Piece]:
         names = tuple(name for name in piece.tables if Table(piece.keyspace, name) in self.works)
         by_set: dict[int, list[Range]] = {}
-        for number, own in self.rings[piece.keyspace].holders(sorted(piece.ranges)) if names else ():
+        ring = self._ring(Table(piece.keyspace, names[0])) if names else None
+        for number, own in ring.holders(sorted(piece.ranges)) if ring is not None else ():
             by_set.setdefault(number, []).append(own)
         return [replace(piece, tables=names, ranges=tuple(ranges)) for ranges in by_set.values()]
 
@@ -209,6 +222,7 @@ class Queue:
             pull_to=segment.coordinator if segment.mode is RepairMode.PULL else "",
             now=now,
             counts=counts,
+            may_cut=not any(table in self.works and self.works[table].tablets for table in tables),
             may_split=all(self.given_up.get(table, 0) < MOST_GIVEN_UP for table in tables),
         )
         if not pieces:

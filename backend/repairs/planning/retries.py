@@ -11,8 +11,13 @@ MOST_SPLITS = 14
 _BACK_OFF = 20.0
 
 
-def pieces_after(segment: Segment, *, pull_to: str, now: float, counts: bool, may_split: bool) -> list[Piece]:
-    """How a segment that failed is tried again: the same, then in halves. Empty: not at all."""
+def pieces_after(
+    segment: Segment, *, pull_to: str, now: float, counts: bool, may_split: bool, may_cut: bool = True
+) -> list[Piece]:
+    """How a segment that failed is tried again: the same, then in halves. Empty: not at all.
+
+    `may_cut`: also a single range.
+    """
     failures = segment.failures + (1 if counts else 0)
 
     def piece(names: tuple[str, ...], ranges: Sequence[Range], tried: int, splits: int) -> Piece:
@@ -39,7 +44,7 @@ def pieces_after(segment: Segment, *, pull_to: str, now: float, counts: bool, ma
         middle = len(segment.ranges) // 2
         return [piece(segment.tables, own, 0, half) for own in (segment.ranges[:middle], segment.ranges[middle:])]
     start, end = segment.ranges[0]
-    if segment.seconds >= 2 * LEAST and end - start > 1:
+    if may_cut and segment.seconds >= 2 * LEAST and end - start > 1:
         middle = start + (end - start) // 2
         return [piece(segment.tables, (own,), 0, half) for own in ((start, middle), (middle, end))]
     return []

@@ -1,11 +1,12 @@
 """What is repaired, what a piece of that is, and which nodes are busy with it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import FIRST_RATE
+from backend.repairs.planning.ring import Ring
 from backend.repairs.planning.tokens import Range
 
 AIM, LEAST, MOST = 60.0, 5.0, 120.0
@@ -15,6 +16,11 @@ AIM, LEAST, MOST = 60.0, 5.0, 120.0
 class Table(NamedTuple):
     keyspace: str
     name: str
+
+
+def ring_of(rings: Mapping[str, Ring], table: Table) -> Ring | None:
+    """Rings are known by the names of their keyspaces, those of tablets by KEYSPACE.TABLE. None: it is gone."""
+    return rings.get(f"{table.keyspace}.{table.name}") or rings.get(table.keyspace)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +36,8 @@ class Work:
     rate: float = FIRST_RATE
     pull_to: str = ""
     """In mode pull: the node that fetches what it missed. Only its ranges are left then."""
+    tablets: bool = False
+    """It has ranges of its own, none of which is ever cut, and is repaired alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +97,9 @@ class Slots:
             self.running.setdefault(node, []).append(segment)
         self.coordinating[segment.coordinator] = self.coordinating.get(segment.coordinator, 0) + 1
 
-    def end(self, segment: Segment, *, rest_until: float = 0.0) -> None:
+    def end(self, segment: Segment) -> None:
         for node in segment.nodes:
             self.running[node].remove(segment)
-            self.rests_until[node] = max(self.rests_until.get(node, 0.0), rest_until)
         self.coordinating[segment.coordinator] -= 1
 
     @property

@@ -66,7 +66,8 @@ def select(known: Iterable[Known], asked: Asked, *, now: float) -> tuple[list[Wo
                 deadline=now if own.repaired_at is None else own.repaired_at + deadline,
                 weight=own.weight,
                 rate=own.rate or FIRST_RATE,
-                pull_to=asked.pull_to,
+                pull_to=asked.pull_to if own.facts.pull else "",
+                tablets=own.facts.tablets,
             )
         )
     return works, skipped
@@ -76,10 +77,11 @@ def _choice(own: Known, asked: Asked, now: float) -> Choice:
     wanted = own.wanted
     if asked.wish is not None:
         wanted = Wanted(wish=asked.wish, deadline=wanted.deadline)
+    pulls = bool(asked.pull_to) and own.facts.pull
     choice = choose(own.facts, wanted, checked_ago=None if own.checked_at is None else now - own.checked_at)
     if choice.mode is RepairMode.SKIP:
         return choice
-    if asked.pull_to:
+    if pulls:
         return Choice(RepairMode.PULL, "The node was away longer than others keep what it missed.")
     if asked.only_due and choice.mode is RepairMode.FULL and own.repaired_at is not None:
         checked = own.repaired_at if own.checked_at is None else min(own.repaired_at, own.checked_at)

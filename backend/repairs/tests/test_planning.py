@@ -37,6 +37,61 @@ def three_nodes() -> Ring:
     return ring(members(1, datacenters=1, nodes=3, vnodes=16, racks=3), 3)
 
 
+# Tablets
+
+
+def tablets(count: int) -> Ring:
+    """Of three nodes, each tablet on two of them."""
+    step = 2**64 // count
+    ends = [tokens.FIRST + (at + 1) * step for at in range(count - 1)] + [tokens.LAST]
+    starts = [tokens.FIRST, *ends[:-1]]
+    return Ring.of(
+        (s, e, [f"n{at % 3}", f"n{(at + 1) % 3}"]) for at, (s, e) in enumerate(zip(starts, ends, strict=True))
+    )
+
+
+def test_no_tablet_is_ever_cut_and_each_table_stands_alone():
+    rings = {"shop": three_nodes(), "shop.orders": tablets(8), "shop.visits": tablets(2)}
+    queue = Queue(
+        rings,
+        [work("orders", 40 * GIB, tablets=True), work("visits", 1, tablets=True), work("stock", 1), work("lines", 1)],
+    )
+    found: dict[tuple[str, ...], list[tokens.Range]] = {}
+    while not queue.is_empty:
+        segment = queue.take(Slots(), now=0.0)
+        assert segment is not None
+        found.setdefault(segment.tables, []).extend(segment.ranges)
+        assert len(segment.nodes) == (3 if "stock" in segment.tables else 2)
+    assert set(found) == {("orders",), ("visits",), ("lines", "stock")}
+    for name in ("orders", "visits"):
+        assert sorted(found[(name,)]) == [(s, e) for s, e, _ in rings[f"shop.{name}"].in_order]
+
+
+def test_a_tablet_that_fails_is_given_up_whole_and_no_other_with_it():
+    queue = Queue({"shop.orders": tablets(6)}, [work("orders", 40 * GIB, tablets=True)])
+    bad = queue.rings["shop.orders"].in_order[2][:2]
+    lost: list[tokens.Range] = []
+    now = 0.0
+    while not queue.is_empty:
+        now += 1000
+        segment = queue.take(Slots(), now=now)
+        assert segment is not None
+        if bad in segment.ranges and not queue.failed(segment, now=now):
+            lost += segment.ranges
+    assert lost == [bad]
+
+
+def test_a_tablet_waits_for_a_window_that_it_fits_in():
+    queue = Queue({"shop.orders": tablets(8)}, [work("orders", 8 * GIB, tablets=True)])
+    # Of one: 32 s at the rate that is supposed first.
+    assert queue.take(Slots(), now=0.0, most_seconds=20) is None
+    assert queue.take(Slots(), now=0.0, most_seconds=40) is not None
+    # One that takes longer than segments may is started all the same, but not at a window's end.
+    queue = Queue({"shop.orders": tablets(2)}, [work("orders", 100 * GIB, tablets=True)])
+    assert queue.take(Slots(), now=0.0, most_seconds=100) is None
+    assert queue.take(Slots(), now=0.0, most_seconds=130) is not None
+
+
 # Ring
 
 

@@ -39,6 +39,8 @@ const CLUSTER_QUERIES = new Set([
   "listRepairTables",
   "listRepairRuns",
   "getRepairMap",
+  "getDiagnostics",
+  "getDiagnosis",
 ]);
 const LISTS = new Set([
   "listClusters",

@@ -1,15 +1,29 @@
 import { keepPreviousData } from "@tanstack/react-query";
+import { rangeQuery, type ShownTime } from "../util/metric-range";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
-import { planChange, planDrill, planRepair, planRestore } from "./__generated__/sdk.gen";
+import {
+  getClusterMetrics,
+  getTableMetrics,
+  listTableMetrics,
+  planChange,
+  planClone,
+  planDrill,
+  planRepair,
+  planRestore,
+} from "./__generated__/sdk.gen";
 import type {
+  AskNodeData,
   ChangeClusterData,
+  CloneOrder,
   Cluster,
   CreateBackupLocationData,
   CreateNetworkConnectionData,
   DrillOrder,
+  GetClusterMetricsData,
   ListAuditRecordsData,
   ListClustersData,
   ListOperationsData,
+  ListTableMetricsData,
   RepairOrder,
   RestoreOrder,
 } from "./__generated__/types.gen";
@@ -19,6 +33,9 @@ export const PAGE_SIZE = 25;
 
 /** One change of a cluster: what may be planned and carried out. */
 export type ClusterChange = ChangeClusterData["body"];
+
+/** A question to a node. */
+export type QuestionOrder = AskNodeData["body"];
 
 /** A peering or an endpoint as it is ordered. */
 export type NetworkConnectionOrder = CreateNetworkConnectionData["body"];
@@ -72,6 +89,49 @@ export const planRepairQuery = (id: string, body: RepairOrder) => ({
 
 export const repairMapQuery = (id: string, runId: string) =>
   generated.getRepairMapOptions({ path: { cluster_id: id, run_id: runId } });
+
+/** Of one keyspace, as many as are told at once. */
+export const keyspaceRepairsQuery = (id: string, keyspace: string) =>
+  generated.listRepairTablesOptions({ path: { cluster_id: id }, query: { keyspace, limit: 200 } });
+
+export const metricsCatalogueQuery = () => ({ ...generated.getMetricsCatalogueOptions(), staleTime: 600_000 });
+
+/** So often numbers are asked for again: as often as nodes are. */
+const METRICS_MS = 15_000;
+
+// Ranges end now, so a key names the range and each request says what that is at its moment.
+const ofNow = { refetchInterval: METRICS_MS, staleTime: METRICS_MS, placeholderData: keepPreviousData, retry: 1 };
+
+export type DashboardWish = Omit<NonNullable<GetClusterMetricsData["query"]>, "from" | "to" | "step" | "format">;
+
+export const clusterMetricsQuery = (id: string, wish: DashboardWish, time: ShownTime) => ({
+  queryKey: ["cluster metrics", id, wish, time] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const query = { ...wish, ...rangeQuery(time, Date.now()) };
+    return (await getClusterMetrics({ path: { cluster_id: id }, query, signal, throwOnError: true })).data;
+  },
+  ...ofNow,
+  refetchInterval: time.zoom === null ? METRICS_MS : (false as const),
+});
+
+export const tableMetricsQuery = (id: string, keyspace: string, table: string, time: ShownTime) => ({
+  queryKey: ["table metrics", id, keyspace, table, time] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const path = { cluster_id: id, keyspace, table };
+    return (await getTableMetrics({ path, query: rangeQuery(time, Date.now()), signal, throwOnError: true })).data;
+  },
+  ...ofNow,
+  refetchInterval: time.zoom === null ? METRICS_MS : (false as const),
+});
+
+export type TablesWish = Omit<NonNullable<ListTableMetricsData["query"]>, "from" | "to" | "format">;
+
+export const tablesMetricsQuery = (id: string, wish: TablesWish) => ({
+  queryKey: ["tables metrics", id, wish] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) =>
+    (await listTableMetrics({ path: { cluster_id: id }, query: wish, signal, throwOnError: true })).data,
+  ...ofNow,
+});
 
 export const connectionQuery = (id: string) => generated.getConnectionOptions({ path: { cluster_id: id } });
 
@@ -173,6 +233,19 @@ export const restorePlanQuery = (backupId: string, order: RestoreOrder | null) =
   retry: false,
 });
 
+/** What a clone would do; null: it is not said yet what to clone, and nobody asks. */
+export const clonePlanQuery = (clusterId: string, order: CloneOrder | null) => ({
+  queryKey: ["clone plan", clusterId, order],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    if (order === null) throw new Error("a plan needs an order");
+    const { data } = await planClone({ path: { cluster_id: clusterId }, body: order, signal, throwOnError: true });
+    return data;
+  },
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
 export const restoresQuery = (id: string) =>
   generated.listRestoresOptions({ path: { cluster_id: id }, query: { limit: 20 } });
 
@@ -212,6 +285,12 @@ export const clusterFindingsQuery = (id: string, cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+/** What nodes can be asked, and what they were. */
+export const diagnosticsQuery = (id: string) => generated.getDiagnosticsOptions({ path: { cluster_id: id } });
+
+export const diagnosisQuery = (id: string, diagnosisId: string) =>
+  generated.getDiagnosisOptions({ path: { cluster_id: id, diagnosis_id: diagnosisId } });
+
 export const allowlistQuery = (id: string) => generated.getAllowlistOptions({ path: { cluster_id: id } });
 
 export const rolesQuery = (id: string) => generated.listRolesOptions({ path: { cluster_id: id } });
@@ -221,12 +300,14 @@ export const maintenanceWindowsQuery = (id: string) =>
 
 export {
   acceptInvitationMutation,
+  askNodeMutation,
   cancelOperationMutation,
   changeClusterMutation,
   changeMemberRoleMutation,
   checkBackupLocationMutation,
   checkCloudAccountMutation,
   checkClusterOrderMutation,
+  cloneClusterMutation,
   createBackupLocationMutation,
   createBackupMutation,
   createBackupScheduleMutation,
@@ -259,6 +340,7 @@ export {
   restoreImageMutation,
   resumeOperationMutation,
   retryOperationMutation,
+  revealBackupKeyMutation,
   revealCredentialsMutation,
   revealRolePasswordMutation,
   revokeInvitationMutation,

@@ -5,6 +5,7 @@ import { type UseQueryResult, useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { type Backup, type BackupPage, refresh, toApiError, verifyBackupMutation } from "../api";
 import { BackupDeleteModal } from "../forms/backup-delete";
+import { BackupDownloadModal } from "../forms/backup-download";
 import { BackupRestoreModal } from "../forms/backup-restore";
 import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
@@ -30,6 +31,7 @@ export function BackupTable({
   const now = useNow(30_000);
   const [restoring, setRestoring] = useState<Backup | null>(null);
   const [deleting, setDeleting] = useState<Backup | null>(null);
+  const [downloading, setDownloading] = useState<Backup | null>(null);
   const verify = useMutation({
     ...verifyBackupMutation(),
     onSuccess: () => {
@@ -47,13 +49,13 @@ export function BackupTable({
       cell: ({ taken_at, created_at }) => <Moment at={taken_at ?? created_at} now={now} />,
     },
     ...(withCluster ? [CLUSTER] : []),
-    { id: "state", header: "State", minWidth: 200, cell: (each) => <State backup={each} /> },
+    { id: "state", header: "State", minWidth: 160, cell: (each) => <State backup={each} /> },
     {
       id: "by",
       header: "Made by",
       cell: ({ schedule_name, created_by }) => schedule_name ?? created_by,
     },
-    { id: "size", header: "Size", minWidth: 150, cell: (each) => <Size backup={each} /> },
+    { id: "size", header: "Size", minWidth: 120, cell: (each) => <Size backup={each} /> },
     {
       id: "verified",
       header: "Verified",
@@ -82,6 +84,14 @@ export function BackupTable({
             Verify
           </RowButton>
           <RowButton
+            action="download_backup"
+            allowed={each.allowed_actions}
+            ariaLabel={`Take out ${each.id}`}
+            onClick={() => setDownloading(each)}
+          >
+            Take out
+          </RowButton>
+          <RowButton
             action="delete_backup"
             allowed={each.allowed_actions}
             ariaLabel={`Delete ${each.id}`}
@@ -97,6 +107,7 @@ export function BackupTable({
     <>
       <CursorTable noun="backups" variant="container" page={page} columns={columns} header={header} empty={empty} />
       {restoring && <BackupRestoreModal backup={restoring} onDismiss={() => setRestoring(null)} />}
+      {downloading && <BackupDownloadModal backup={downloading} onDismiss={() => setDownloading(null)} />}
       {deleting && <BackupDeleteModal backup={deleting} onDismiss={() => setDeleting(null)} />}
     </>
   );

@@ -61,6 +61,18 @@ export function ClusterImports({ cluster }: { cluster: Cluster }) {
               },
               { id: "tables", header: "Tables", cell: ({ tables }) => tables.map(nameOf).join(", ") || "–" },
               { id: "size", header: "Size", cell: ({ bytes }) => formatBytes(bytes) },
+              {
+                id: "after",
+                header: "Afterwards",
+                cell: ({ repair_operation_id, repair_wanted, state }) =>
+                  repair_operation_id ? (
+                    <RouteLink to="/operations/$operationId" params={{ operationId: repair_operation_id }}>
+                      Repair
+                    </RouteLink>
+                  ) : (
+                    repair_wanted && state !== "cancelled" && "Repair follows"
+                  ),
+              },
             ]}
           />
         )}

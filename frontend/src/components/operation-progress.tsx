@@ -9,6 +9,7 @@ import { useNow } from "../hooks/use-now";
 import { Fold } from "../ui/fold";
 import { formatDuration, secondsBetween } from "../util/duration";
 import { isInTrouble, type Stage, toStages } from "../util/progress";
+import { LinkedText } from "./linked-text";
 import { RouteLink } from "./route-link";
 import { stepLook } from "./states";
 
@@ -112,7 +113,11 @@ function StageDetails({ stage, now }: { stage: Stage; now: number }) {
   const single = stage.steps.length === 1 ? stage.steps[0] : undefined;
   if (single) {
     if (!single.message || single.state === "done") return null;
-    return <Box color="text-body-secondary">{single.message}</Box>;
+    return (
+      <Box color="text-body-secondary">
+        <LinkedText text={single.message} />
+      </Box>
+    );
   }
   const nodes = (
     <ul className="step-nodes">

@@ -52,7 +52,7 @@ export function PlanOf({ plan }: { plan: RestorePlan }) {
       )}
       <Box>
         <Box variant="awsui-key-label">What is done</Box>
-        <ol aria-label="What is done">
+        <ol className="plan-list" aria-label="What is done">
           {plan.steps.map((step) => (
             <li key={step}>{step}</li>
           ))}

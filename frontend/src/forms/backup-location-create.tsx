@@ -1,6 +1,7 @@
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import RadioGroup from "@cloudscape-design/components/radio-group";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import Textarea from "@cloudscape-design/components/textarea";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -70,12 +71,12 @@ export function BackupLocationCreateModal({ onDismiss }: { onDismiss: () => void
       {field("bucket", "Bucket", "acme-backups")}
       {field("prefix", "Folder in it (optional)", "ringmaster")}
       {kind === "s3" ? (
-        <>
+        <SpaceBetween size="m">
           {field("region", "Region", "eu-central-1")}
           {field("endpoint", "Endpoint (optional)", "https://storage.example.com", "Of a server that is not Amazon's.")}
           {field("access_key_id", "Access key", "")}
           {field("secret_access_key", "Secret key", "", "Kept encrypted, and never shown again.")}
-        </>
+        </SpaceBetween>
       ) : (
         field("service_account", "Key of a service account (JSON)", "{ … }", "Kept encrypted, and never shown again.")
       )}

@@ -1,6 +1,7 @@
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import RadioGroup from "@cloudscape-design/components/radio-group";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import {
@@ -98,10 +99,10 @@ export function BackupScheduleModal({
         onChange={({ detail }) => setValues({ ...values, kind: detail.value as Values["kind"] })}
       />
       {values.kind === "cron" ? (
-        <>
+        <SpaceBetween size="m">
           {field("cron", "Times, as cron writes them", "30 2 * * *", "cron", "Minute, hour, day, month, weekday.")}
           {field("zone", "Time zone", "Europe/Vienna", "time_zone")}
-        </>
+        </SpaceBetween>
       ) : (
         field("hours", "Hours", "6", "interval_minutes")
       )}

@@ -59,7 +59,7 @@ export function DrillModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss
       <Fields shape={shape} compareLive={compareLive} onShape={setShape} onCompareLive={setCompareLive} />
       {plan.isError && <ErrorBox error={plan.error} />}
       {plan.data && (
-        <SpaceBetween size="s">
+        <SpaceBetween size="m">
           {plan.data.problems.map((problem) => (
             <Alert key={problem} type="error" statusIconAriaLabel="Error">
               {problem}
@@ -84,13 +84,13 @@ export function DrillModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss
           />
           <Box>
             <Box variant="awsui-key-label">What is done</Box>
-            <ol aria-label="What is done">
+            <ol className="plan-list" aria-label="What is done">
               {plan.data.steps.map((step) => (
                 <li key={step}>{step}</li>
               ))}
             </ol>
             <Box variant="awsui-key-label">What is compared</Box>
-            <ul aria-label="What is compared">
+            <ul className="plan-list" aria-label="What is compared">
               {plan.data.compared.map((each) => (
                 <li key={each}>{each}</li>
               ))}
@@ -177,12 +177,9 @@ function Fields({
 }) {
   return (
     <SpaceBetween size="s">
-      <RadioGroup
-        ariaLabel="Cluster to restore into"
-        value={shape}
-        items={SHAPES}
-        onChange={({ detail }) => onShape(detail.value as Shape)}
-      />
+      <FormField label="Cluster to restore into" description="It is removed afterwards.">
+        <RadioGroup value={shape} items={SHAPES} onChange={({ detail }) => onShape(detail.value as Shape)} />
+      </FormField>
       <Checkbox checked={compareLive} onChange={({ detail }) => onCompareLive(detail.checked)}>
         Read the live tables too, and compare
       </Checkbox>

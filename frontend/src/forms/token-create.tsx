@@ -29,6 +29,7 @@ const SCOPE: Record<Permission, string> = {
   "tokens:write": "Make and revoke API tokens",
   "cloud-accounts:write": "Add, check and delete cloud accounts",
   "images:write": "Register, choose and deprecate machine images",
+  "diagnostics:read": "Ask nodes about themselves; answers hold keys and values of data",
   "audit:read": "Read the audit log",
   "backups:export": "Take backups out: addresses and the key that opens them",
 };

@@ -12,12 +12,15 @@ function stored(): Theme {
   return value === "light" || value === "dark" ? value : "system";
 }
 
-function apply(): void {
+function isDark(): boolean {
   const theme = stored();
-  const isDark = theme === "dark" || (theme === "system" && dark.matches);
-  applyMode(isDark ? Mode.Dark : Mode.Light);
+  return theme === "dark" || (theme === "system" && dark.matches);
+}
+
+function apply(): void {
+  applyMode(isDark() ? Mode.Dark : Mode.Light);
   // Scroll bars and native controls follow too.
-  document.documentElement.style.colorScheme = isDark ? "dark" : "light";
+  document.documentElement.style.colorScheme = isDark() ? "dark" : "light";
 }
 
 /** Called once before the first paint. */
@@ -37,4 +40,16 @@ export function useTheme(): Theme {
     listeners.add(listener);
     return () => listeners.delete(listener);
   }, stored);
+}
+
+/** Whether what is on the screen is dark: for what is painted, and cannot follow by its style sheet. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    dark.addEventListener("change", listener);
+    return () => {
+      listeners.delete(listener);
+      dark.removeEventListener("change", listener);
+    };
+  }, isDark);
 }

@@ -1,7 +1,8 @@
 import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
 import { useQuery } from "@tanstack/react-query";
-import { useParams, useRouter, useRouterState } from "@tanstack/react-router";
+import { useParams, useRouter, useRouterState, useSearch } from "@tanstack/react-router";
 import { cloudAccountQuery, clusterQuery, nodeQuery, operationQuery } from "../api";
+import { clusterPage, clusterPageHref } from "../pages/cluster-pages";
 
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
@@ -18,7 +19,8 @@ const SECTIONS: Record<string, string> = {
 export function Breadcrumbs() {
   const router = useRouter();
   const pathname = useRouterState({ select: (state) => state.location.pathname });
-  const { accountId, clusterId, nodeId, operationId } = useParams({ strict: false });
+  const { accountId, clusterId, keyspace, nodeId, operationId, table } = useParams({ strict: false });
+  const { tab } = useSearch({ strict: false });
   const cluster = useQuery({ ...clusterQuery(clusterId ?? ""), enabled: clusterId !== undefined });
   const node = useQuery({ ...nodeQuery(clusterId ?? "", nodeId ?? ""), enabled: nodeId !== undefined });
   const operation = useQuery({ ...operationQuery(operationId ?? ""), enabled: operationId !== undefined });
@@ -29,6 +31,11 @@ export function Breadcrumbs() {
   const items = [{ text: SECTIONS[section] ?? "Ringmaster", href: `/${section}` }];
   if (pathname === "/clusters/new") items.push({ text: "Order cluster", href: pathname });
   if (clusterId) items.push({ text: cluster.data?.name ?? clusterId, href: `/clusters/${clusterId}` });
+  if (clusterId && tab) items.push({ text: clusterPage(tab).label, href: clusterPageHref(clusterId, tab) });
+  if (clusterId && keyspace && table) {
+    items.push({ text: clusterPage("tables").label, href: clusterPageHref(clusterId, "tables") });
+    items.push({ text: `${keyspace}.${table}`, href: pathname });
+  }
   if (accountId) items.push({ text: account.data?.name ?? accountId, href: pathname });
   if (nodeId) items.push({ text: node.data?.name ?? nodeId, href: pathname });
   if (operationId) items.push({ text: operation.data?.title ?? operationId, href: pathname });

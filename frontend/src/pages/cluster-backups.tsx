@@ -27,6 +27,7 @@ import { RestoreList } from "../components/restore-list";
 import { RowButton } from "../components/row-button";
 import { BackupCreateModal } from "../forms/backup-create";
 import { BackupScheduleModal } from "../forms/backup-schedule";
+import { ClusterCloneModal } from "../forms/cluster-clone";
 import { count } from "../util/size";
 
 /** When a cluster is backed up, and the backups that there are. */
@@ -53,6 +54,7 @@ function Backups({ cluster, overview }: { cluster: Cluster; overview: Overview }
     items.some(({ state }) => state === "running" || state === "deleting"),
   );
   const [isCreating, setIsCreating] = useState(false);
+  const [isCloning, setIsCloning] = useState(false);
   return (
     <>
       <BackupTable
@@ -70,14 +72,23 @@ function Backups({ cluster, overview }: { cluster: Cluster; overview: Overview }
               )
             }
             actions={
-              <ActionButton
-                variant="primary"
-                action="create_backup"
-                allowed={overview.allowed_actions}
-                onClick={() => setIsCreating(true)}
-              >
-                Back up now
-              </ActionButton>
+              <SpaceBetween direction="horizontal" size="xs">
+                <ActionButton
+                  action="clone_cluster"
+                  allowed={overview.allowed_actions}
+                  onClick={() => setIsCloning(true)}
+                >
+                  Clone cluster
+                </ActionButton>
+                <ActionButton
+                  variant="primary"
+                  action="create_backup"
+                  allowed={overview.allowed_actions}
+                  onClick={() => setIsCreating(true)}
+                >
+                  Back up now
+                </ActionButton>
+              </SpaceBetween>
             }
           >
             Backups
@@ -85,6 +96,7 @@ function Backups({ cluster, overview }: { cluster: Cluster; overview: Overview }
         }
         empty={<Box color="inherit">No backups yet. Make one now, or have them made on schedule.</Box>}
       />
+      {isCloning && <ClusterCloneModal cluster={cluster} overview={overview} onDismiss={() => setIsCloning(false)} />}
       {isCreating && <BackupCreateModal cluster={cluster} overview={overview} onDismiss={() => setIsCreating(false)} />}
     </>
   );

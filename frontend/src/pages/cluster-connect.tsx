@@ -19,16 +19,15 @@ import {
   refresh,
   revealCredentialsMutation,
   rotateCredentialsMutation,
-  toApiError,
   useLiveQuery,
 } from "../api";
 import { ActionButton } from "../components/action-button";
 import { ConfirmModal } from "../components/confirm-modal";
 import { QueryView } from "../components/query-view";
+import { useDownload } from "../hooks/use-download";
 import { toast } from "../hooks/use-toasts";
 import { Code } from "../ui/code";
 import { Copy } from "../ui/copy";
-import { saveAs } from "../util/download";
 
 const route = getRouteApi("/console/clusters/$clusterId");
 
@@ -145,19 +144,6 @@ function DynamoDb({ connection, api }: { connection: Connection; api: NonNullabl
       />
     </Container>
   );
-}
-
-function useDownload(fetchFile: () => Promise<Blob>, filename: string) {
-  return useMutation({
-    mutationFn: fetchFile,
-    onSuccess: (content) => saveAs(filename, content),
-    onError: (problem) =>
-      toast({
-        type: "error",
-        header: `Could not download ${filename}`,
-        content: toApiError(problem, undefined).message,
-      }),
-  });
 }
 
 function Password({ cluster, connection }: { cluster: Cluster; connection: Connection }) {

@@ -27,6 +27,7 @@ import {
 import { ActionButton } from "../components/action-button";
 import { Moment } from "../components/moment";
 import { OperationActions } from "../components/operation-actions";
+import { ProtectionBadge, protectionLook } from "../components/protection-badge";
 import { QueryView } from "../components/query-view";
 import { RepairMap } from "../components/repair-map";
 import { RouteLink } from "../components/route-link";
@@ -36,15 +37,6 @@ import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { CursorTable } from "../table/cursor-table";
 import { formatBytes } from "../util/size";
-
-const PROTECTION: Record<RepairTable["protection"], [StatusIndicatorProps.Type, string]> = {
-  good: ["success", "Protected"],
-  amber: ["warning", "Half the time is used up"],
-  red: ["error", "Nearly over"],
-  over: ["error", "Over"],
-  unknown: ["pending", "Not repaired yet"],
-  "not-needed": ["stopped", "Not needed"],
-};
 
 const RUN: Record<RepairRun["state"], [StatusIndicatorProps.Type, string]> = {
   running: ["in-progress", "Running"],
@@ -58,6 +50,7 @@ const REASON: Record<RepairRun["reason"], string> = {
   order: "By hand",
   "catch-up": "A node was away",
   restore: "After a restore",
+  import: "After an import",
 };
 
 const MODE: Record<RepairTable["mode"], string> = {
@@ -154,10 +147,10 @@ function Now({ cluster, repairs }: { cluster: Cluster; repairs: Repairs }) {
         <KeyValuePairs
           columns={4}
           items={(["good", "amber", "red", "over"] as const).map((state) => ({
-            label: PROTECTION[state][1],
+            label: protectionLook(state)[1],
             // Red is for what is there: none of a bad kind is no bad news.
             value: repairs.tables[state] ? (
-              <StatusIndicator type={PROTECTION[state][0]}>{repairs.tables[state]}</StatusIndicator>
+              <StatusIndicator type={protectionLook(state)[0]}>{repairs.tables[state]}</StatusIndicator>
             ) : (
               0
             ),
@@ -212,13 +205,7 @@ function Tables({ cluster, isLive }: { cluster: Cluster; isLive: boolean }) {
           header: "Protected until",
           minWidth: 170,
           cell: ({ protection, protected_until }) => (
-            <StatusIndicator type={PROTECTION[protection][0]}>
-              {protected_until && protection !== "not-needed" ? (
-                <Moment at={protected_until} now={now} />
-              ) : (
-                PROTECTION[protection][1]
-              )}
-            </StatusIndicator>
+            <ProtectionBadge protection={protection} until={protected_until} now={now} />
           ),
         },
         {

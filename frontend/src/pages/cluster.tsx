@@ -1,33 +1,23 @@
 import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
-import Tabs from "@cloudscape-design/components/tabs";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { type Cluster, clusterQuery, useLiveQuery } from "../api";
 import { ChangeMenu } from "../components/change-menu";
 import { QueryView } from "../components/query-view";
 import { ClusterStateBadge } from "../components/states";
 import { useTitle } from "../hooks/use-title";
-import type { ClusterTab } from "../util/cluster-tabs";
-import { ClusterAccess } from "./cluster-access";
-import { ClusterActivity } from "./cluster-activity";
-import { ClusterBackups } from "./cluster-backups";
-import { ClusterNetwork } from "./cluster-network";
-import { ClusterOverview } from "./cluster-overview";
-import { ClusterProtection } from "./cluster-protection";
-import { ClusterRepairs } from "./cluster-repairs";
-import { ClusterSettings } from "./cluster-settings";
+import { clusterPage } from "./cluster-pages";
 
 const route = getRouteApi("/console/clusters/$clusterId");
 
-// Syntax colours weigh more than the rest of the page.
-const ClusterConnect = lazy(() => import("./cluster-connect").then((page) => ({ default: page.ClusterConnect })));
-
 export function ClusterPage() {
   const { clusterId } = route.useParams();
+  const { tab } = route.useSearch();
   const cluster = useLiveQuery(clusterQuery(clusterId), ({ current_operation }) => current_operation !== null);
-  useTitle(cluster.data?.name ?? "Cluster", "Clusters");
+  const where = tab === undefined || tab === "overview" ? [] : [clusterPage(tab).label];
+  useTitle(...where, cluster.data?.name ?? "Cluster", "Clusters");
   return (
     <QueryView query={cluster} lines={8} title="Cluster">
       {(data) => <ClusterView cluster={data} />}
@@ -36,9 +26,8 @@ export function ClusterPage() {
 }
 
 function ClusterView({ cluster }: { cluster: Cluster }) {
-  const { tab = "overview" } = route.useSearch();
-  const navigate = route.useNavigate();
-
+  const { tab } = route.useSearch();
+  const { Content } = clusterPage(tab);
   return (
     <ContentLayout
       header={
@@ -51,30 +40,9 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
         </Header>
       }
     >
-      <Tabs
-        ariaLabel={`Cluster ${cluster.name}`}
-        activeTabId={tab}
-        onChange={({ detail }) => void navigate({ search: { tab: detail.activeTabId as ClusterTab }, replace: true })}
-        tabs={[
-          { id: "overview", label: "Overview", content: <ClusterOverview cluster={cluster} /> },
-          {
-            id: "connect",
-            label: "Connect",
-            content: (
-              <Suspense fallback={<StatusIndicator type="loading">Loading</StatusIndicator>}>
-                <ClusterConnect cluster={cluster} />
-              </Suspense>
-            ),
-          },
-          { id: "settings", label: "Engine settings", content: <ClusterSettings cluster={cluster} /> },
-          { id: "access", label: "Access", content: <ClusterAccess cluster={cluster} /> },
-          { id: "network", label: "Network", content: <ClusterNetwork cluster={cluster} /> },
-          { id: "backups", label: "Backups", content: <ClusterBackups cluster={cluster} /> },
-          { id: "repairs", label: "Repairs", content: <ClusterRepairs cluster={cluster} /> },
-          { id: "protection", label: "Protection", content: <ClusterProtection cluster={cluster} /> },
-          { id: "activity", label: "Activity", content: <ClusterActivity cluster={cluster} /> },
-        ]}
-      />
+      <Suspense key={tab} fallback={<StatusIndicator type="loading">Loading</StatusIndicator>}>
+        <Content cluster={cluster} />
+      </Suspense>
     </ContentLayout>
   );
 }

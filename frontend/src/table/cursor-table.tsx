@@ -24,6 +24,9 @@ interface Props<Item> {
   cursors?: string[];
   onCursors?: (cursors: string[] | undefined) => void;
   variant?: TableProps["variant"];
+  /** By what the API sorts them: `sortingField` of a column. Without it columns cannot be sorted. */
+  sorting?: { column: string; isDescending: boolean; onChange: (column: string, isDescending: boolean) => void };
+  preferences?: ReactNode;
 }
 
 /** A list of the API, page by page. Cursors only lead forwards, so the address keeps the way back. */
@@ -37,6 +40,8 @@ export function CursorTable<Item extends { id: string }>({
   cursors = [],
   onCursors,
   variant = "full-page",
+  sorting,
+  preferences,
 }: Props<Item>) {
   const next = page.data?.next_cursor ?? null;
   const current = cursors.length + 1;
@@ -54,6 +59,13 @@ export function CursorTable<Item extends { id: string }>({
       ariaLabels={{ tableLabel: noun.charAt(0).toUpperCase() + noun.slice(1) }}
       header={header}
       filter={filter}
+      preferences={preferences}
+      {...(sorting && {
+        sortingColumn: { sortingField: sorting.column },
+        sortingDescending: sorting.isDescending,
+        onSortingChange: ({ detail }: { detail: TableProps.SortingState<Item> }) =>
+          sorting.onChange(detail.sortingColumn.sortingField ?? sorting.column, detail.isDescending ?? false),
+      })}
       empty={cursors.length > 0 ? <Box color="inherit">Nothing more here. Go back a page.</Box> : empty}
       pagination={
         hasPages && (

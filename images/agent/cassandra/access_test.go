@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ringmaster/agent/cqlschema"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -214,15 +216,15 @@ func TestTheFenceIsLookedAtWhenTheRingChanges(t *testing.T) {
 
 func TestReplicationNeedsEnoughNodes(t *testing.T) {
 	nodes := map[string]int{"east": 3, "west": 1}
-	network := replication{class: networkTopology}
+	network := cqlschema.Replication{Class: networkTopology}
 	for _, row := range []struct {
-		found  replication
+		found  cqlschema.Replication
 		wanted map[string]int
 		code   string
 	}{
 		{network, map[string]int{"east": 3, "west": 1}, ""}, {network, map[string]int{"east": 4}, "not-enough-nodes"},
-		{network, map[string]int{"north": 1}, "unknown-datacenter"}, {replication{class: "LocalStrategy"}, map[string]int{"east": 1}, "keyspace-protected"},
-		{replication{class: "SimpleStrategy"}, map[string]int{"east": 1}, ""},
+		{network, map[string]int{"north": 1}, "unknown-datacenter"}, {cqlschema.Replication{Class: "LocalStrategy"}, map[string]int{"east": 1}, "keyspace-protected"},
+		{cqlschema.Replication{Class: "SimpleStrategy"}, map[string]int{"east": 1}, ""},
 	} {
 		if err := (KeyspaceReplication{Name: "shop", Replication: row.wanted}).possible(row.found, nodes); code(err) != row.code {
 			t.Errorf("%+v: %v", row, err)
@@ -237,21 +239,21 @@ func TestReplicationNeedsEnoughNodes(t *testing.T) {
 			t.Errorf("%+v is accepted", wanted)
 		}
 	}
-	if read := parseReplication(map[string]any{"replication": map[string]any{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "east": "3/1"}}); read.class != networkTopology || read.factors["east"] != 3 {
+	if read := cqlschema.ParseReplication(map[string]any{"replication": map[string]any{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "east": "3/1"}}); read.Class != networkTopology || read.Factors["east"] != 3 {
 		t.Errorf("%+v", read)
 	}
 }
 
 func TestRolesAreSpreadStepByStep(t *testing.T) {
 	for _, row := range []struct {
-		placed replication
+		placed cqlschema.Replication
 		want   map[string]int
 	}{
-		{replication{class: networkTopology, factors: map[string]int{"east": 3}}, map[string]int{"east": 6, "west": 2}},
-		{replication{class: networkTopology, factors: map[string]int{"east": 6, "west": 3}}, map[string]int{"east": 8, "west": 3}},
-		{replication{class: "SimpleStrategy", factors: map[string]int{"replication_factor": 1}}, map[string]int{"east": 8, "west": 2}},
+		{cqlschema.Replication{Class: networkTopology, Factors: map[string]int{"east": 3}}, map[string]int{"east": 6, "west": 2}},
+		{cqlschema.Replication{Class: networkTopology, Factors: map[string]int{"east": 6, "west": 3}}, map[string]int{"east": 8, "west": 3}},
+		{cqlschema.Replication{Class: "SimpleStrategy", Factors: map[string]int{"replication_factor": 1}}, map[string]int{"east": 8, "west": 2}},
 	} {
-		if next := row.placed.doubled(map[string]int{"east": 8, "west": 2}); !maps.Equal(next.Replication, row.want) {
+		if next := doubled(row.placed, map[string]int{"east": 8, "west": 2}); !maps.Equal(next.Replication, row.want) {
 			t.Errorf("%+v: %v", row.placed, next.Replication)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/cqlschema"
 )
 
 // Groups of addresses, in the engine's own table of them. Roles of the customer may be limited to the first; the control
@@ -345,12 +346,12 @@ func nodeAddresses(ring agent.RingStatus, self netip.Addr) ([]netip.Addr, error)
 // authLacking is empty when every node holds all of system_auth; else it tells what is missing. The engine reads groups of
 // addresses from its own copy only, and a node without one would let nobody in.
 func authLacking(ctx context.Context, conn *cql.Conn, nodes map[string]int) (string, error) {
-	placed, err := readReplication(ctx, conn, "system_auth")
+	placed, err := cqlschema.ReadReplication(ctx, conn, "system_auth")
 	if err != nil {
 		return "", err
 	}
 	for datacenter, there := range nodes {
-		if factor := placed.factors[datacenter]; placed.class != networkTopology || factor < there {
+		if factor := placed.Factors[datacenter]; placed.Class != networkTopology || factor < there {
 			return fmt.Sprintf("system_auth is on %d of the %d nodes of %s", factor, there, datacenter), nil
 		}
 	}
@@ -367,11 +368,11 @@ func (e *Engine) spreadAuth(ctx context.Context, conn *cql.Conn, ring agent.Ring
 		if err != nil || lacking == "" {
 			return err
 		}
-		placed, err := readReplication(ctx, conn, "system_auth")
+		placed, err := cqlschema.ReadReplication(ctx, conn, "system_auth")
 		if err != nil {
 			return err
 		}
-		if _, err := conn.Query(ctx, cql.Quorum, alterReplication(placed.doubled(nodes))); err != nil {
+		if _, err := conn.Query(ctx, cql.Quorum, alterReplication(doubled(placed, nodes))); err != nil {
 			return err
 		}
 		if err := e.schemaAgreed(ctx, conn); err != nil {
@@ -391,10 +392,10 @@ func (e *Engine) spreadAuth(ctx context.Context, conn *cql.Conn, ring agent.Ring
 }
 
 // doubled is system_auth on up to twice as many nodes of each data centre, on all of one that had none of it.
-func (r replication) doubled(nodes map[string]int) KeyspaceReplication {
+func doubled(r cqlschema.Replication, nodes map[string]int) KeyspaceReplication {
 	next := KeyspaceReplication{Name: "system_auth", Replication: map[string]int{}}
-	if r.class == networkTopology {
-		maps.Copy(next.Replication, r.factors)
+	if r.Class == networkTopology {
+		maps.Copy(next.Replication, r.Factors)
 	}
 	for datacenter, there := range nodes {
 		if has := next.Replication[datacenter]; has == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/backup"
+	"ringmaster/agent/cqlschema"
 	"ringmaster/agent/statefile"
 )
 
@@ -102,9 +103,7 @@ func (e *Engine) replayArchive(ctx context.Context, parameters agent.ReplayArchi
 	for _, keyspace := range parameters.Keyspaces {
 		statements := []string{}
 		for _, one := range keyspace.Statements {
-			for _, words := range splitWords(cqlWords(one.Statement)) {
-				statements = append(statements, joinWords(words))
-			}
+			statements = append(statements, cqlschema.Split(one.Statement)...)
 		}
 		order.Keyspaces = append(order.Keyspaces, replayKeyspace{Name: keyspace.Name, Statements: statements})
 	}
@@ -142,7 +141,7 @@ func checkReplay(parameters agent.ReplayArchiveParameters) error {
 		return agent.Errorf("invalid-parameters", "a replay has tables, and since comes before until")
 	}
 	for _, one := range parameters.Keyspaces {
-		if !keyspaceForm.MatchString(one.Name) || isSystem(one.Name) {
+		if !keyspaceForm.MatchString(one.Name) || cqlschema.IsSystem(one.Name) {
 			return agent.Errorf("invalid-parameters", "%q is not the name of a keyspace, or is the engine's own", one.Name)
 		}
 		for _, statement := range one.Statements {

@@ -48,8 +48,10 @@ type Engine struct {
 	control   *controlSession
 	heartbeat heartbeats
 	look      lastLook
+	hints     hintsWatch
 
 	fenceWatch fenceWatch
+	collector  collector
 }
 
 var _ agent.Engine = (*Engine)(nil)
@@ -203,6 +205,7 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.PlantCanary:     worker(e.plantCanary),
 		agent.ReadCanary:      worker(e.readCanary),
 		agent.Inspect:         worker(e.inspect),
+		agent.Diagnose:        worker(e.diagnose),
 
 		agent.Repair:        worker(e.repair),
 		agent.SetThroughput: worker(e.setThroughput),

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/cqlschema"
 )
 
 const networkTopology = "NetworkTopologyStrategy"
@@ -67,42 +67,6 @@ func (p ReplicateParameters) check() error {
 	return nil
 }
 
-// replication is how a keyspace's replicas are placed.
-type replication struct {
-	class   string
-	factors map[string]int
-}
-
-// parseReplication reads what the engine's schema tells. Transient replicas ("3/1") count as replicas.
-func parseReplication(row cql.Row) replication {
-	entries, _ := row["replication"].(map[string]any)
-	told := replication{factors: map[string]int{}}
-	for name, value := range entries {
-		text, _ := value.(string)
-		if name == "class" {
-			told.class = text[strings.LastIndexByte(text, '.')+1:]
-			continue
-		}
-		whole, _, _ := strings.Cut(text, "/")
-		if factor, err := strconv.Atoi(whole); err == nil {
-			told.factors[name] = factor
-		}
-	}
-	return told
-}
-
-// readReplication fails with the code unknown-keyspace when there is none of the name.
-func readReplication(ctx context.Context, conn *cql.Conn, keyspace string) (replication, error) {
-	rows, err := conn.Query(ctx, cql.One, "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace)
-	if err != nil {
-		return replication{}, err
-	}
-	if len(rows) == 0 {
-		return replication{}, agent.Errorf("unknown-keyspace", "There is no keyspace %s.", keyspace)
-	}
-	return parseReplication(rows[0]), nil
-}
-
 // nodesByDatacenter counts the nodes of the ring, this one too; those that are joining only if asked for.
 func nodesByDatacenter(ring agent.RingStatus, joining bool) map[string]int {
 	nodes := map[string]int{ring.Datacenter: 1}
@@ -114,10 +78,6 @@ func nodesByDatacenter(ring agent.RingStatus, joining bool) map[string]int {
 	return nodes
 }
 
-func isSystem(keyspace string) bool {
-	return keyspace == "system" || strings.HasPrefix(keyspace, "system_") || keyspace == "ringmaster"
-}
-
 func (e *Engine) keyspaces(ctx context.Context, _ Nothing, _ agent.Report) (Keyspaces, error) {
 	told := Keyspaces{Keyspaces: []Keyspace{}}
 	err := e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) error {
@@ -127,8 +87,8 @@ func (e *Engine) keyspaces(ctx context.Context, _ Nothing, _ agent.Report) (Keys
 		}
 		told.Keyspaces = make([]Keyspace, 0, len(rows))
 		for _, row := range rows {
-			name, found := row.Text("keyspace_name"), parseReplication(row)
-			told.Keyspaces = append(told.Keyspaces, Keyspace{Name: name, Class: found.class, Replication: found.factors, System: isSystem(name)})
+			name, found := row.Text("keyspace_name"), cqlschema.ParseReplication(row)
+			told.Keyspaces = append(told.Keyspaces, Keyspace{Name: name, Class: found.Class, Replication: found.Factors, System: cqlschema.IsSystem(name)})
 		}
 		slices.SortFunc(told.Keyspaces, func(a, b Keyspace) int { return strings.Compare(a.Name, b.Name) })
 		return nil
@@ -152,7 +112,7 @@ func (e *Engine) replicate(ctx context.Context, parameters ReplicateParameters, 
 		// All are looked at before the first is changed.
 		var statements []string
 		for _, wanted := range parameters.Keyspaces {
-			found, err := readReplication(ctx, conn, wanted.Name)
+			found, err := cqlschema.ReadReplication(ctx, conn, wanted.Name)
 			if err != nil {
 				return err
 			}
@@ -160,7 +120,7 @@ func (e *Engine) replicate(ctx context.Context, parameters ReplicateParameters, 
 			if err := wanted.possible(found, nodes); err != nil {
 				return err
 			}
-			if found.class != networkTopology || !maps.Equal(found.factors, wanted.Replication) {
+			if found.Class != networkTopology || !maps.Equal(found.Factors, wanted.Replication) {
 				statements = append(statements, alterReplication(wanted))
 			}
 		}
@@ -175,8 +135,8 @@ func (e *Engine) replicate(ctx context.Context, parameters ReplicateParameters, 
 	})
 }
 
-func (k KeyspaceReplication) possible(found replication, nodes map[string]int) error {
-	if found.class != networkTopology && found.class != "SimpleStrategy" {
+func (k KeyspaceReplication) possible(found cqlschema.Replication, nodes map[string]int) error {
+	if found.Class != networkTopology && found.Class != "SimpleStrategy" {
 		return agent.Errorf("keyspace-protected", "%s is the engine's own and is on every node by itself.", k.Name)
 	}
 	for _, datacenter := range slices.Sorted(maps.Keys(k.Replication)) {

@@ -51,6 +51,7 @@ func (f folders) commitLog() string { return filepath.Join(f.root, "commitlog") 
 func (f folders) archive() string   { return filepath.Join(f.root, "archive") }
 func (f folders) output() string    { return filepath.Join(f.logs(), "jvm.log") }
 func (f folders) systemLog() string { return filepath.Join(f.logs(), "system.log") }
+func (f folders) slowLog() string   { return filepath.Join(f.logs(), "slow.log") }
 
 func (f folders) make() error {
 	for _, folder := range []string{f.conf(), f.logs(), f.data(), filepath.Join(f.root, "tmp")} {

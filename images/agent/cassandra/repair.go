@@ -15,6 +15,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/cqlschema"
 	"ringmaster/agent/jolokia"
 	"ringmaster/agent/statefile"
 )
@@ -495,7 +496,7 @@ func (r *oneRepair) tablesThere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := readReplication(ctx, conn, r.parameters.Keyspace); err != nil {
+	if _, err := cqlschema.ReadReplication(ctx, conn, r.parameters.Keyspace); err != nil {
 		return err
 	}
 	there := map[string]bool{}

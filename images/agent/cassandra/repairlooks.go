@@ -14,6 +14,7 @@ import (
 
 	"ringmaster/agent"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/cqlschema"
 	"ringmaster/agent/jolokia"
 )
 
@@ -250,8 +251,8 @@ func parseRanges(told map[string][]string) ([]heldRange, error) {
 	return ranges, nil
 }
 
-// KeyspaceRing implements agent.Engine.
-func (e *Engine) KeyspaceRing(ctx context.Context, keyspace string) (agent.KeyspaceRing, error) {
+// KeyspaceRing implements agent.Engine. All tables of a keyspace are spread alike.
+func (e *Engine) KeyspaceRing(ctx context.Context, keyspace, _ string) (agent.KeyspaceRing, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	told := agent.KeyspaceRing{Keyspace: keyspace, Nodes: []agent.RingNode{}, Ranges: []agent.ReplicaRange{}}
@@ -259,7 +260,7 @@ func (e *Engine) KeyspaceRing(ctx context.Context, keyspace string) (agent.Keysp
 	if err != nil {
 		return told, err
 	}
-	if _, err := readReplication(ctx, conn, keyspace); err != nil {
+	if _, err := cqlschema.ReadReplication(ctx, conn, keyspace); err != nil {
 		return told, err
 	}
 	config, err := e.configured()
@@ -307,9 +308,9 @@ func (e *Engine) schema(ctx context.Context) (agent.Schema, error) {
 		return agent.Schema{}, err
 	}
 	for _, row := range keyspaces {
-		name, found := row.Text("keyspace_name"), parseReplication(row)
+		name, found := row.Text("keyspace_name"), cqlschema.ParseReplication(row)
 		if !slices.Contains(localKeyspaces, name) {
-			told.Keyspaces = append(told.Keyspaces, agent.KeyspaceFacts{Name: name, Class: found.class, Replication: found.factors, System: isSystem(name)})
+			told.Keyspaces = append(told.Keyspaces, agent.KeyspaceFacts{Name: name, Class: found.Class, Replication: found.Factors, System: cqlschema.IsSystem(name)})
 		}
 	}
 	views := map[string][]string{}

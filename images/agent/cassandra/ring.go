@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +125,7 @@ func (e *Engine) watchRing(ctx context.Context) {
 				e.control.forget()
 			case err == nil:
 				e.keepFence(within, conn, ring)
+				e.watchDroppedHints(within, ring)
 			}
 			if err != nil {
 				e.lookAtMode(ctx)
@@ -201,7 +203,8 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
-	peers, err := conn.Query(ctx, cql.One, "SELECT peer, host_id, data_center, rack, schema_version, tokens FROM system.peers_v2")
+	asOf := time.Now()
+	peers, err := conn.Query(ctx, cql.One, "SELECT peer, peer_port, host_id, data_center, rack, schema_version, tokens FROM system.peers_v2")
 	if err != nil {
 		return agent.RingStatus{}, err
 	}
@@ -240,25 +243,88 @@ func (e *Engine) readRing(ctx context.Context, conn *cql.Conn) (agent.RingStatus
 			})
 		}
 	}
-	for _, row := range peers {
+	kept := make([]keptPeer, len(peers))
+	for index, row := range peers {
 		tokens, err := tokensOf(row)
 		if err != nil {
 			return agent.RingStatus{}, err
 		}
-		address := row.Text("peer")
-		// Members are in gossip also when they are dead; a node that was removed or replaced may stay in the table.
-		if _, told := statuses[address]; !told || statuses[address] == "JOINING" || len(tokens) == 0 {
+		port, _ := row["peer_port"].(int32)
+		kept[index] = keptPeer{row: row, address: row.Text("peer"), port: port, tokens: tokens}
+	}
+	replaced := replacedPeers(kept, statuses, ring.Tokens)
+	for _, peer := range kept {
+		status, told := statuses[peer.address]
+		if slices.Contains(replaced, peer.address) {
+			err := forgetPeer(ctx, conn, peer, asOf)
+			if err == nil {
+				e.log.Info("the engine still listed a node whose tokens others have; it does no longer", "address", peer.address)
+				continue
+			}
+			e.log.Warn("the engine lists a node whose tokens others have", "address", peer.address, "error", err)
+		} else if !told || status == "JOINING" || len(peer.tokens) == 0 {
+			// Members are in gossip also when they are dead.
 			continue
 		}
 		ring.Peers = append(ring.Peers, agent.Peer{
-			Address: address, HostID: row.Text("host_id"), Datacenter: row.Text("data_center"), Rack: row.Text("rack"),
-			SchemaVersion: row.Text("schema_version"), Up: living[address], Status: statuses[address],
-			TokensDigest: agent.TokensDigest(tokens),
+			Address: peer.address, HostID: peer.row.Text("host_id"), Datacenter: peer.row.Text("data_center"), Rack: peer.row.Text("rack"),
+			SchemaVersion: peer.row.Text("schema_version"), Up: living[peer.address], Status: status,
+			TokensDigest: agent.TokensDigest(peer.tokens), HintsDroppedAt: e.hints.droppedAt(peer.address),
 		})
 	}
 	slices.SortFunc(ring.Peers, func(a, b agent.Peer) int { return strings.Compare(a.Address, b.Address) })
 	e.look.put(ring)
 	return ring, nil
+}
+
+// keptPeer is a row of what the engine keeps of another node; tokens are sorted.
+type keptPeer struct {
+	row     cql.Row
+	address string
+	port    int32
+	tokens  []int64
+}
+
+// replacedPeers are the addresses of nodes that are no members any more and that the engine keeps all the same. For about a minute after a
+// node was replaced gossip still calls it a member. An engine that begins to gossip then writes it down and, having more than one
+// token, does not take it out when it hears whose its tokens are. Drivers would be told of it for ever. Whoever is a member is in
+// gossip, dead or alive, so nobody is touched who is there, nor whose tokens are not all others'.
+func replacedPeers(kept []keptPeer, statuses map[string]string, own []int64) []string {
+	held := map[int64]bool{}
+	for _, token := range own {
+		held[token] = true
+	}
+	var unheard []keptPeer
+	for _, peer := range kept {
+		if _, told := statuses[peer.address]; !told {
+			unheard = append(unheard, peer)
+			continue
+		}
+		for _, token := range peer.tokens {
+			held[token] = true
+		}
+	}
+	var replaced []string
+	for _, peer := range unheard {
+		if len(peer.tokens) > 0 && !slices.ContainsFunc(peer.tokens, func(token int64) bool { return !held[token] }) {
+			replaced = append(replaced, peer.address)
+		}
+	}
+	return replaced
+}
+
+// forgetPeer takes a node out of what the engine tells drivers of its peers. Of what was written after asOf nothing is taken: somebody
+// new may have got the address.
+func forgetPeer(ctx context.Context, conn *cql.Conn, peer keptPeer, asOf time.Time) error {
+	for _, from := range []string{
+		"system.peers_v2 USING TIMESTAMP %d WHERE peer = '%s' AND peer_port = " + strconv.Itoa(int(peer.port)),
+		"system.peers USING TIMESTAMP %d WHERE peer = '%s'",
+	} {
+		if _, err := conn.Query(ctx, cql.One, fmt.Sprintf("DELETE FROM "+from, asOf.UnixMicro(), peer.address)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tokensOf are those of a row, sorted.

@@ -1,8 +1,10 @@
 package cassandra
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,41 @@ func TestTheFirstDifferenceIsTold(t *testing.T) {
 	} {
 		if told := disagreement(agent.RingStatus{SchemaVersion: "s", Peers: c.peers}, "127.1.0.1", members); told != c.told {
 			t.Errorf("%q, not %q", told, c.told)
+		}
+	}
+}
+
+func TestOnlyWhoIsUnheardOfAndHoldsNothingIsForgotten(t *testing.T) {
+	own := []int64{1, 2}
+	member := keptPeer{address: "127.2.0.1", tokens: []int64{3, 4}}
+	heard := map[string]string{"127.1.0.1": "NORMAL", "127.2.0.1": "NORMAL"}
+	for name, c := range map[string]struct {
+		peer   keptPeer
+		status string
+		gone   bool
+	}{
+		"its tokens are another member's":      {keptPeer{address: "127.9.0.1", tokens: []int64{3, 4}}, "", true},
+		"its tokens are this node's":           {keptPeer{address: "127.9.0.1", tokens: []int64{1, 2}}, "", true},
+		"its tokens are several members'":      {keptPeer{address: "127.9.0.1", tokens: []int64{2, 3}}, "", true},
+		"one of its tokens is nobody else's":   {keptPeer{address: "127.9.0.1", tokens: []int64{3, 5}}, "", false},
+		"it has no tokens":                     {keptPeer{address: "127.9.0.1"}, "", false},
+		"gossip calls it a member still":       {keptPeer{address: "127.9.0.1", tokens: []int64{3, 4}}, "NORMAL", false},
+		"it is a member that is shut down":     {keptPeer{address: "127.9.0.1", tokens: []int64{5}}, "SHUTDOWN", false},
+		"another such node holds its tokens":   {keptPeer{address: "127.9.0.1", tokens: []int64{7}}, "", false},
+		"gossip knows it and not what it does": {keptPeer{address: "127.9.0.1", tokens: []int64{3}}, "none", false},
+	} {
+		statuses := maps.Clone(heard)
+		switch c.status {
+		case "":
+		case "none":
+			statuses[c.peer.address] = ""
+		default:
+			statuses[c.peer.address] = c.status
+		}
+		// Nobody gains tokens from one that is not in gossip itself.
+		unheard := keptPeer{address: "127.8.0.1", tokens: []int64{7, 8}}
+		if gone := replacedPeers([]keptPeer{member, c.peer, unheard}, statuses, own); slices.Contains(gone, c.peer.address) != c.gone || len(gone) > 1 {
+			t.Errorf("%s: %v", name, gone)
 		}
 	}
 }

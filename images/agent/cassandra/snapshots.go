@@ -2,7 +2,6 @@ package cassandra
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"ringmaster/agent"
 	"ringmaster/agent/backup"
 	"ringmaster/agent/cql"
+	"ringmaster/agent/cqlschema"
 	"ringmaster/agent/statefile"
 )
 
@@ -44,35 +44,9 @@ func snapshotBeans() []managed {
 func (f folders) backups() string  { return filepath.Join(f.root, "backups") }
 func (f folders) restores() string { return filepath.Join(f.root, "restores") }
 
-// tableFolderForm is how the engine names the folder of a table: its name, a hyphen, its id without hyphens.
-var tableFolderForm = regexp.MustCompile(`^([A-Za-z0-9_]+)-([0-9a-f]{32})$`)
-
-func tableID(folder string) (table, id string, is bool) {
-	parts := tableFolderForm.FindStringSubmatch(folder)
-	if parts == nil {
-		return "", "", false
-	}
-	raw, _ := hex.DecodeString(parts[2])
-	return parts[1], fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]), true
-}
-
 // snapshotFolders lists the folders of a snapshot; none when there is none.
 func (f folders) snapshotFolders(tag string) ([]backup.TableFolder, error) {
-	if err := backup.CheckName("tag", tag); err != nil {
-		return nil, err
-	}
-	paths, err := filepath.Glob(filepath.Join(f.data(), "*", "*", "snapshots", tag))
-	if err != nil {
-		return nil, err
-	}
-	var found []backup.TableFolder
-	for _, path := range paths {
-		ofTable := filepath.Dir(filepath.Dir(path))
-		if table, id, is := tableID(filepath.Base(ofTable)); is {
-			found = append(found, backup.TableFolder{Keyspace: filepath.Base(filepath.Dir(ofTable)), Table: table, TableID: id, Folder: path})
-		}
-	}
-	return found, nil
+	return backup.SnapshotFolders(f.data(), tag)
 }
 
 func checkSnapshot(parameters agent.SnapshotParameters) error {
@@ -132,17 +106,8 @@ func (e *Engine) snapshot(ctx context.Context, parameters agent.SnapshotParamete
 	if folders, err = e.place.snapshotFolders(parameters.Tag); err != nil {
 		return agent.SnapshotTaken{}, err
 	}
-	for _, folder := range folders {
-		entries, err := os.ReadDir(folder.Folder)
-		if err != nil {
-			return agent.SnapshotTaken{}, err
-		}
-		for _, entry := range entries {
-			if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-				taken.Files++
-				taken.Bytes += info.Size()
-			}
-		}
+	if taken.Files, taken.Bytes, err = backup.SizeOf(folders); err != nil {
+		return agent.SnapshotTaken{}, err
 	}
 	return taken, statefile.WriteJSON(note, taken)
 }
@@ -175,7 +140,7 @@ func (e *Engine) existingTables(ctx context.Context, asked []agent.TableName) ([
 		wanted := slices.ContainsFunc(asked, func(name agent.TableName) bool {
 			return name.Keyspace == one.Keyspace && (name.Table == "" || name.Table == one.Table)
 		})
-		if wanted || (len(asked) == 0 && !isSystem(one.Keyspace)) {
+		if wanted || (len(asked) == 0 && !cqlschema.IsSystem(one.Keyspace)) {
 			names = append(names, one.Keyspace+"."+one.Table)
 		}
 	}
@@ -226,7 +191,7 @@ func (e *Engine) importBundles(ctx context.Context, parameters agent.ImportBundl
 			return agent.Imported{}, agent.Errorf("invalid-parameters", "%q is not the name of a keyspace or a table", name)
 		}
 	}
-	if isSystem(toKeyspace) && toKeyspace != "system_auth" {
+	if cqlschema.IsSystem(toKeyspace) && toKeyspace != "system_auth" {
 		return agent.Imported{}, agent.Errorf("invalid-parameters", "%s is the engine's own.", toKeyspace)
 	}
 	ready, err := e.backups.Fetched(parameters.Restore, parameters.Keyspace, parameters.Table)
@@ -271,7 +236,7 @@ func (e *Engine) importBatch(ctx context.Context, parameters agent.ImportBundles
 		return err
 	}
 	for index, one := range batch {
-		if err := linkFiles(one.Folder, source, index+1); err != nil {
+		if err := one.LinkInto(source, index+1); err != nil {
 			return err
 		}
 	}
@@ -299,30 +264,6 @@ func (e *Engine) importBatch(ctx context.Context, parameters agent.ImportBundles
 	return os.RemoveAll(root)
 }
 
-func linkFiles(from, to string, number int) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if name := numbered(entry.Name(), number); name != "" {
-			if err := os.Link(filepath.Join(from, entry.Name()), filepath.Join(to, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// numbered is the name of a file of an SSTable with another number; empty of other files.
-func numbered(name string, number int) string {
-	parts := strings.SplitN(name, "-", 4)
-	if len(parts) != 4 {
-		return ""
-	}
-	return fmt.Sprintf("%s-%d-%s-%s", parts[0], number, parts[2], parts[3])
-}
-
 // cleanUpTable drops what this node is no replica of.
 func (e *Engine) cleanUpTable(ctx context.Context, keyspace, table string, report agent.Report) error {
 	report(0.95, "Dropping what other nodes hold")
@@ -346,7 +287,7 @@ func (e *Engine) placeBundles(ready []backup.Ready, keyspace, table string) (age
 		return agent.Imported{}, err
 	}
 	candidates = slices.DeleteFunc(candidates, func(path string) bool {
-		name, _, is := tableID(filepath.Base(path))
+		name, _, is := backup.TableOf(filepath.Base(path))
 		return !is || name != table
 	})
 	if len(candidates) != 1 {
@@ -403,7 +344,7 @@ func placeOne(from, to string) error {
 	}
 	var data string
 	move := func(name string) error {
-		placed := numbered(name, chosen.Number)
+		placed := backup.Renumbered(name, chosen.Number)
 		if placed == "" {
 			return nil
 		}
@@ -429,7 +370,7 @@ func (e *Engine) truncateTables(ctx context.Context, parameters agent.TruncateTa
 		return Nothing{}, err
 	}
 	for _, one := range parameters.Tables {
-		if one.Table == "" || isSystem(one.Keyspace) {
+		if one.Table == "" || cqlschema.IsSystem(one.Keyspace) {
 			return Nothing{}, agent.Errorf("invalid-parameters", "tables are names of a keyspace and of a table, not the engine's own")
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"time"
 )
 
-// Row is one row by column name. Text is string, bigint and counter int64, int int32, boolean bool, uuid and timeuuid
+// Row is one row by column name. Text is string, bigint and counter int64, int int32, double and float float64, boolean bool, uuid and timeuuid
 // string, inet netip.Addr, timestamp time.Time, lists and sets []any, maps with text keys map[string]any; null is nil, all else []byte.
 type Row map[string]any
 
@@ -50,6 +51,8 @@ const (
 	typeBigint = 0x02
 	typeBool   = 0x04
 	typeCount  = 0x05
+	typeDouble = 0x07
+	typeFloat  = 0x08
 	typeInt    = 0x09
 	typeStamp  = 0x0B
 	typeUUID   = 0x0C
@@ -148,6 +151,10 @@ func decode(kind columnType, content []byte) any {
 		return int64(binary.BigEndian.Uint64(content))
 	case kind.id == typeStamp && len(content) == 8:
 		return time.UnixMilli(int64(binary.BigEndian.Uint64(content))).UTC()
+	case kind.id == typeDouble && len(content) == 8:
+		return math.Float64frombits(binary.BigEndian.Uint64(content))
+	case kind.id == typeFloat && len(content) == 4:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(content)))
 	case kind.id == typeInt && len(content) == 4:
 		return int32(binary.BigEndian.Uint32(content))
 	case kind.id == typeBool && len(content) == 1:

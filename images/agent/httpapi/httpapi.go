@@ -71,12 +71,15 @@ type API struct {
 	Snapshots Snapshots
 	// Archive is nil with an engine whose log cannot be archived.
 	Archive Archive
+	// Metrics answers GET /metrics in a form of its own.
+	Metrics http.Handler
 	Log     *slog.Logger
 }
 
-// Handler routes the API. Who may call is decided by TLS, before it.
+// Handler routes the API. Who may call what is decided before it.
 func (a *API) Handler() http.Handler {
 	routes := http.NewServeMux()
+	routes.Handle("GET /metrics", a.Metrics)
 	routes.HandleFunc("GET /v1/status", a.answer(a.status))
 	routes.HandleFunc("GET /v1/tuning", a.answer(a.tuning))
 	routes.HandleFunc("GET /v1/repairs", a.answer(a.repairs))
@@ -184,7 +187,7 @@ func (a *API) repairs(request *http.Request) (any, error) { return a.Engine.Repa
 func (a *API) load(request *http.Request) (any, error) { return a.Engine.Load(request.Context()) }
 
 func (a *API) keyspaceRing(request *http.Request) (any, error) {
-	return a.Engine.KeyspaceRing(request.Context(), request.URL.Query().Get("keyspace"))
+	return a.Engine.KeyspaceRing(request.Context(), request.URL.Query().Get("keyspace"), request.URL.Query().Get("table"))
 }
 
 func (a *API) tables(request *http.Request) (any, error) { return a.Engine.Tables(request.Context()) }

@@ -46,7 +46,7 @@ func (idle) Repairs(context.Context) (agent.RepairActivity, error) {
 func (idle) Load(context.Context) (agent.Load, error) {
 	return agent.Load{}, agent.Errorf("engine-not-running", "it does not run")
 }
-func (idle) KeyspaceRing(_ context.Context, keyspace string) (agent.KeyspaceRing, error) {
+func (idle) KeyspaceRing(_ context.Context, keyspace, _ string) (agent.KeyspaceRing, error) {
 	return agent.KeyspaceRing{Keyspace: keyspace, Nodes: []agent.RingNode{}, Ranges: []agent.ReplicaRange{}}, nil
 }
 func (idle) Tables(context.Context) (agent.Schema, error) {
@@ -86,8 +86,8 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &httpapi.API{NodeID: "node_1", Engine: idle{}, Jobs: store, Certificates: self, Machine: tuned{}, Log: log}
-	server := &http.Server{Handler: api.Handler(), TLSConfig: security, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)}
+	api := &httpapi.API{NodeID: "node_1", Engine: idle{}, Jobs: store, Certificates: self, Machine: tuned{}, Log: log, Metrics: page{}}
+	server := &http.Server{Handler: identity.Guard(api.Handler()), TLSConfig: security, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() { _ = server.Close() })
 	return &served{t: t, url: "https://" + listener.Addr().String(), plane: plane, self: self}
@@ -138,6 +138,41 @@ func TestOnlyTheControlPlaneIsServed(t *testing.T) {
 	} {
 		if answer, err := client.Get(s.url + "/v1/status"); err == nil {
 			t.Errorf("%s is served: %d", name, answer.StatusCode)
+		}
+	}
+}
+
+// page is what is gathered, of nothing.
+type page struct{}
+
+func (page) ServeHTTP(response http.ResponseWriter, _ *http.Request) {
+	_, _ = io.WriteString(response, "up 1\n")
+}
+
+func TestWhoGathersMetricsGetsThemAlone(t *testing.T) {
+	s := serve(t)
+	prometheus := s.caller(s.plane.Agents.Pair(identity.Prometheus))
+	for _, asked := range []struct {
+		client       *http.Client
+		method, path string
+		status       int
+	}{
+		{prometheus, "GET", "/metrics", 200}, {prometheus, "GET", "/metrics?node=node_1", 200}, {s.controlPlane(), "GET", "/metrics", 200},
+		{prometheus, "GET", "/v1/status", 403}, {prometheus, "PUT", "/v1/jobs/a", 403}, {prometheus, "POST", "/metrics", 403},
+		{prometheus, "GET", "/metrics/../v1/jobs", 403}, {prometheus, "GET", "/", 403},
+	} {
+		request, err := http.NewRequest(asked.method, s.url+asked.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := asked.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != asked.status || (asked.status == 403) != strings.Contains(string(said), `"forbidden"`) {
+			t.Errorf("%s %s: %d %s", asked.method, asked.path, answer.StatusCode, said)
 		}
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +25,11 @@ import (
 	"ringmaster/agent/statefile"
 )
 
-// ControlPlane is the common name of the only client that an agent serves.
-const ControlPlane = "control-plane"
+// The common names of the clients that an agent serves: the control plane, and who gathers metrics, for those alone.
+const (
+	ControlPlane = "control-plane"
+	Prometheus   = "prometheus"
+)
 
 // Identity is the folder of keys and certificates.
 type Identity struct {
@@ -133,12 +138,42 @@ func (i *Identity) ServerConfig() (*tls.Config, error) {
 		},
 		VerifyConnection: func(state tls.ConnectionState) error {
 			// Agents have certificates of the same authority; they must not command each other.
-			if name := state.PeerCertificates[0].Subject.CommonName; name != ControlPlane {
+			if name := state.PeerCertificates[0].Subject.CommonName; name != ControlPlane && name != Prometheus {
 				return fmt.Errorf("%q is not the control plane", name)
 			}
 			return nil
 		},
 	}, nil
+}
+
+// MetricsPath is all that is served to Prometheus.
+const MetricsPath = "/metrics"
+
+// Guard lets through to the API whom ServerConfig let in, each to what is theirs.
+func Guard(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		switch caller(request) {
+		case ControlPlane:
+			api.ServeHTTP(response, request)
+			return
+		case Prometheus:
+			if request.Method == http.MethodGet && request.URL.Path == MetricsPath {
+				api.ServeHTTP(response, request)
+				return
+			}
+		}
+		response.Header().Set("Content-Type", "application/json")
+		response.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(response).Encode(agent.ErrorBody{Error: agent.Errorf("forbidden", "This certificate is for GET %s only.", MetricsPath)})
+	})
+}
+
+// caller is empty without a certificate.
+func caller(request *http.Request) string {
+	if request.TLS == nil || len(request.TLS.PeerCertificates) == 0 {
+		return ""
+	}
+	return request.TLS.PeerCertificates[0].Subject.CommonName
 }
 
 // Certificate is the one that is served.

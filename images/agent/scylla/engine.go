@@ -22,12 +22,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ringmaster/agent"
+	"ringmaster/agent/backup"
 	"ringmaster/agent/cql"
 	"ringmaster/agent/enginetls"
 	"ringmaster/agent/process"
 	"ringmaster/agent/scyllaapi"
 	"ringmaster/agent/statefile"
 	"ringmaster/agent/supervise"
+	"ringmaster/agent/tabledigest"
 )
 
 // Name is the engine's name in configurations.
@@ -54,7 +56,7 @@ func Packaged() Installation {
 
 // session is a connection over which statements are run; *cql.Conn is one.
 type session interface {
-	Query(ctx context.Context, consistency cql.Consistency, statement string, values ...any) (cql.Rows, error)
+	tabledigest.Session
 	Close()
 }
 
@@ -67,11 +69,14 @@ type Engine struct {
 	log        *slog.Logger
 	supervisor *supervise.Supervisor
 	api        *scyllaapi.Client
+	backups    *backup.Service
 	dial       func(ctx context.Context, username, password string) (session, error)
 
 	mu     sync.Mutex
 	config *Config
 	look   look
+	// holding keeps two jobs from changing at once whether tablets move.
+	holding sync.Mutex
 }
 
 var _ agent.Engine = (*Engine)(nil)
@@ -94,6 +99,11 @@ func New(folder string, at Installation, nodeID string, identity enginetls.Ident
 		}
 		e.config = &config
 	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	var err error
+	node := backup.Node{Snapshot: e.place.snapshotFolders, Restores: e.place.restores()}
+	if e.backups, err = backup.New(e.place.backups(), nodeID, node); err != nil {
 		return nil, err
 	}
 	supervisor, err := supervise.New(program{e}, filepath.Join(e.place.root, "engine.json"), supervise.DefaultTiming(), log)
@@ -130,6 +140,7 @@ func (e *Engine) Configure(document json.RawMessage) error {
 // Run implements agent.Engine.
 func (e *Engine) Run(ctx context.Context) error {
 	go e.watchRing(ctx)
+	go e.endWhatIsOver(ctx)
 	return e.supervisor.Run(ctx)
 }
 
@@ -223,7 +234,8 @@ func (e *Engine) Do(ctx context.Context, kind agent.JobKind, parameters json.Raw
 // job runs one kind of job with the parameters given.
 type job func(ctx context.Context, parameters json.RawMessage, report agent.Report) (any, error)
 
-// jobs are all the kinds that are possible with ScyllaDB. What is missing (roles and address lists) is in docs/scylla.md.
+// jobs are all the kinds that are possible with ScyllaDB. What is missing (roles, address lists, archives of commit logs) is in
+// docs/scylla.md.
 func (e *Engine) jobs() map[agent.JobKind]job {
 	return map[agent.JobKind]job{
 		agent.Install: worker(e.install),
@@ -256,6 +268,21 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.Settings:      worker(e.settings),
 		agent.ApplySettings: worker(e.applySettings),
 		agent.ReloadTLS:     worker(e.reloadTLS),
+
+		agent.HoldTablets:    worker(e.holdTablets),
+		agent.ReleaseTablets: worker(e.releaseTablets),
+		agent.Snapshot:       worker(e.snapshot),
+		agent.ClearSnapshot:  worker(e.clearSnapshot),
+		agent.IndexSnapshot:  worker(e.backups.Index),
+		agent.UploadBundles:  worker(e.backups.Upload),
+		agent.VerifyObjects:  worker(e.backups.Verify),
+		agent.FetchBundles:   worker(e.backups.Fetch),
+		agent.ImportBundles:  worker(e.importBundles),
+		agent.DropRestore:    worker(e.backups.Drop),
+		agent.DescribeSchema: worker(e.describeSchema),
+		agent.CreateSchema:   worker(e.createSchema),
+		agent.TruncateTables: worker(e.truncateTables),
+		agent.DigestTable:    worker(e.digestTable),
 	}
 }
 

@@ -45,6 +45,7 @@ type fakeSessions struct {
 	statements []string
 	values     [][]any
 	accounts   []string
+	pages      [][][][]byte
 	answer     func(statement string, values []any) (cql.Rows, error)
 	login      func(username, password string) error
 }
@@ -68,6 +69,21 @@ func (f *fakeSessions) said() []string {
 }
 
 type fakeSession struct{ all *fakeSessions }
+
+// QueryPage gives the rows of page after page, a row in each.
+func (s fakeSession) QueryPage(_ context.Context, _ cql.Consistency, statement string, _ int32, state []byte) ([][][]byte, []byte, error) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.all.statements = append(s.all.statements, statement)
+	if len(s.all.pages) == 0 {
+		return nil, nil, nil
+	}
+	at := len(state)
+	if at == len(s.all.pages)-1 {
+		return s.all.pages[at], nil, nil
+	}
+	return s.all.pages[at], make([]byte, at+1), nil
+}
 
 func (s fakeSession) Close() {}
 
@@ -302,7 +318,7 @@ func TestTheVersionInstalledIsTheOneAskedFor(t *testing.T) {
 
 func TestEveryKindOfJobIsDoneOrSaysThatItIsNot(t *testing.T) {
 	n := newNode(t, "first")
-	missing := append(agent.BackupJobKinds(), agent.SetArchive, agent.ReplayArchive, agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke)
+	missing := []agent.JobKind{agent.FetchFiles, agent.SetArchive, agent.ReplayArchive, agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke, agent.Diagnose}
 	for _, kind := range agent.JobKinds() {
 		if kind == agent.MeasureIO {
 			continue // the machine's, not the engine's

@@ -146,8 +146,8 @@ func (r *oneRepair) possible(ctx context.Context) error {
 	switch {
 	case r.parameters.Mode == agent.RepairPull:
 		return agent.Errorf("repair-not-possible", "ScyllaDB has no repair that sends to one side only.")
-	case r.tablets && (len(r.parameters.Ranges) > 0 || len(r.parameters.Tables) != 1):
-		return agent.Errorf("repair-not-possible", "The tables of %s are cut into tablets: one table and all of its tokens at a time.", r.parameters.Keyspace)
+	case r.tablets && len(r.parameters.Tables) != 1:
+		return agent.Errorf("repair-not-possible", "The tables of %s are cut into tablets: one table at a time.", r.parameters.Keyspace)
 	case !r.tablets && r.parameters.Mode == agent.RepairIncremental:
 		return agent.Errorf("repair-not-possible", "ScyllaDB repairs incrementally only tables that are cut into tablets.")
 	case r.tablets:
@@ -165,7 +165,7 @@ func (r *oneRepair) replicasOf(ctx context.Context) error {
 	if len(r.parameters.Hosts) > 0 && !slices.Contains(r.parameters.Hosts, config.Address) {
 		return agent.Errorf("not-a-replica", "hosts does not name this node, %s.", config.Address)
 	}
-	ranges, err := r.ranges(ctx, r.parameters.Keyspace)
+	ranges, err := r.ranges(ctx, r.parameters.Keyspace, "")
 	if err != nil {
 		return err
 	}
@@ -246,9 +246,13 @@ func (r *oneRepair) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		tokens, err := r.tabletTokens(ctx)
+		if err != nil {
+			return err
+		}
 		mode := map[agent.RepairMode]string{agent.RepairFull: "full", agent.RepairIncremental: "incremental"}[r.parameters.Mode]
 		r.kept.Task, err = r.api.StartTabletRepair(ctx, scyllaapi.TabletRepair{
-			Keyspace: r.parameters.Keyspace, Table: r.parameters.Tables[0], Hosts: strings.Join(hosts, ","), Mode: mode,
+			Keyspace: r.parameters.Keyspace, Table: r.parameters.Tables[0], Tokens: tokens, Hosts: strings.Join(hosts, ","), Mode: mode,
 		})
 		if err != nil {
 			return err
@@ -267,6 +271,25 @@ func (r *oneRepair) begin(ctx context.Context) error {
 		return err
 	}
 	return statefile.WriteJSON(r.path, r.kept)
+}
+
+// tabletTokens are a token of each tablet that holds something of the ranges: tablets may have been cut or joined since somebody
+// asked for their ranges, and are repaired as a whole.
+func (r *oneRepair) tabletTokens(ctx context.Context) (string, error) {
+	if len(r.parameters.Ranges) == 0 {
+		return "all", nil
+	}
+	tablets, err := r.ranges(ctx, r.parameters.Keyspace, r.parameters.Tables[0])
+	if err != nil {
+		return "", err
+	}
+	var tokens []string
+	for _, tablet := range tablets {
+		if slices.ContainsFunc(r.parameters.Ranges, tablet.TokenRange.Meets) {
+			tokens = append(tokens, tablet.End)
+		}
+	}
+	return strings.Join(tokens, ","), nil
 }
 
 // hostIDs are those of the hosts that take part, none for all.
@@ -289,7 +312,7 @@ func (r *oneRepair) hostIDs(ctx context.Context) ([]string, error) {
 }
 
 // find looks for a repair that was asked for and whose answer was lost: a task of its keyspace that there was not before. One that
-// is over by now is not found, and done again.
+// is over by now is not found, and done again; so is one of some of a table's tablets, since its task does not tell of which.
 func (r *oneRepair) find(ctx context.Context) error {
 	tasks, err := r.repairTasks(ctx)
 	if err != nil {
@@ -299,7 +322,7 @@ func (r *oneRepair) find(ctx context.Context) error {
 		if task.Keyspace != r.parameters.Keyspace || slices.Contains(r.kept.Before, task.ID) || task.tablets != r.tablets {
 			continue
 		}
-		if task.tablets && task.Table == r.parameters.Tables[0] {
+		if task.tablets && task.Table == r.parameters.Tables[0] && len(r.parameters.Ranges) == 0 {
 			r.kept.Task = task.ID
 			return statefile.WriteJSON(r.path, r.kept)
 		}

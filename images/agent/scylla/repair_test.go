@@ -106,6 +106,11 @@ func TestARepairOfTabletsIsATaskOfTheCluster(t *testing.T) {
 	if asked["incremental_mode"] != "incremental" || asked["tokens"] != "all" || asked["ks"] != "store" {
 		t.Errorf("%v", asked)
 	}
+	// Of ranges, all tablets are repaired that hold something of them.
+	some := `{"keyspace": "store", "tables": ["orders"], "mode": "full", "ranges": [{"start": "-10", "end": "3"}, {"start": "19", "end": "21"}]}`
+	if _, err := n.repair(t, some); err != nil || asked["tokens"] != "20,9223372036854775807" || asked["incremental_mode"] != "full" {
+		t.Errorf("%v %v", asked, err)
+	}
 	states = []map[string]any{{"state": "failed", "error": "no replica answers"}}
 	if _, err := n.repair(t, parameters); code(err) != "repair-failed" || !strings.Contains(err.Error(), "no replica answers") {
 		t.Error(err)
@@ -118,7 +123,7 @@ func TestWhatScyllaDBCannotRepairIsRefused(t *testing.T) {
 		`{"keyspace": "nowhere", "tables": ["orders"], "mode": "full"}`:                                        "unknown-keyspace",
 		`{"keyspace": "shop", "tables": ["lines"], "mode": "full"}`:                                            "table-not-found",
 		`{"keyspace": "shop", "tables": ["orders"], "mode": "incremental"}`:                                    "repair-not-possible",
-		`{"keyspace": "store", "tables": ["orders"], "mode": "full", "ranges": [{"start": "1", "end": "2"}]}`:  "repair-not-possible",
+		`{"keyspace": "store", "tables": ["orders", "lines"], "mode": "full"}`:                                 "table-not-found",
 		`{"keyspace": "shop", "tables": ["orders"], "mode": "full", "ranges": [{"start": "-20", "end": "2"}]}`: "not-a-replica",
 		`{"keyspace": "shop", "tables": ["orders"], "mode": "full", "ranges": [{"start": "30", "end": "40"}]}`: "not-a-replica",
 		`{"keyspace": "shop", "tables": ["orders"], "mode": "full", "hosts": ["10.1.0.1"]}`:                    "not-a-replica",
@@ -245,14 +250,14 @@ func TestANodeTellsOfRepairsRangesTablesAndLoad(t *testing.T) {
 	if err != nil || !activity.Automatic || len(activity.Repairs) != 2 || activity.Repairs[0].Command != 4 || activity.Repairs[1].Tables[0] != "orders" {
 		t.Errorf("%+v %v", activity, err)
 	}
-	ring, err := n.KeyspaceRing(t.Context(), "shop")
+	ring, err := n.KeyspaceRing(t.Context(), "shop", "")
 	if err != nil || len(ring.Nodes) != 3 || len(ring.Ranges) != 3 || ring.Ranges[0].Start != "-9223372036854775808" || ring.Ranges[2].End != "9223372036854775807" {
 		t.Errorf("%+v %v", ring, err)
 	}
-	if ring, err := n.KeyspaceRing(t.Context(), "store"); err != nil || len(ring.Ranges) != 0 || len(ring.Nodes) != 3 {
+	if ring, err := n.KeyspaceRing(t.Context(), "store", ""); err != nil || len(ring.Ranges) != 0 || len(ring.Nodes) != 3 {
 		t.Errorf("%+v %v", ring, err)
 	}
-	if _, err := n.KeyspaceRing(t.Context(), "nowhere"); code(err) != "unknown-keyspace" {
+	if _, err := n.KeyspaceRing(t.Context(), "nowhere", ""); code(err) != "unknown-keyspace" {
 		t.Error(err)
 	}
 	n.api.Answer("GET /column_family/metrics/live_disk_space_used/{name}", 5000)

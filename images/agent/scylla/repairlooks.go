@@ -196,9 +196,10 @@ type heldRange struct {
 	addresses []string
 }
 
-// ranges are those of a keyspace that is spread by tokens, in the order of their ends. The engine leaves out the ring's end itself.
-func (e *Engine) ranges(ctx context.Context, keyspace string) ([]heldRange, error) {
-	told, err := e.api.Ranges(ctx, keyspace)
+// ranges are those of a keyspace that is spread by tokens, or the tablets of a table, in the order of their ends. The engine leaves
+// out the ring's end itself.
+func (e *Engine) ranges(ctx context.Context, keyspace, table string) ([]heldRange, error) {
+	told, err := e.api.Ranges(ctx, keyspace, table)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,7 @@ func (e *Engine) ranges(ctx context.Context, keyspace string) ([]heldRange, erro
 }
 
 // KeyspaceRing implements agent.Engine.
-func (e *Engine) KeyspaceRing(ctx context.Context, keyspace string) (agent.KeyspaceRing, error) {
+func (e *Engine) KeyspaceRing(ctx context.Context, keyspace, table string) (agent.KeyspaceRing, error) {
 	told := agent.KeyspaceRing{Keyspace: keyspace, Nodes: []agent.RingNode{}, Ranges: []agent.ReplicaRange{}}
 	return told, e.asking(ctx, func(ctx context.Context) error {
 		config, err := e.configured()
@@ -247,12 +248,18 @@ func (e *Engine) KeyspaceRing(ctx context.Context, keyspace string) (agent.Keysp
 			}
 		}
 		byTablets, err := e.api.Keyspaces(ctx, scyllaapi.ByTablets)
-		if err != nil || slices.Contains(byTablets, keyspace) {
-			return err
-		}
-		ranges, err := e.ranges(ctx, keyspace)
 		if err != nil {
 			return err
+		}
+		switch {
+		case !slices.Contains(byTablets, keyspace):
+			table = ""
+		case table == "":
+			return nil
+		}
+		ranges, err := e.ranges(ctx, keyspace, table)
+		if err != nil {
+			return withCode("table-not-found", err)
 		}
 		told.Ranges, err = agent.WithReplicas(told.Nodes, ranges, func(one heldRange) (agent.TokenRange, []string) { return one.TokenRange, one.addresses })
 		return err

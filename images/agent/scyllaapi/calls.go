@@ -258,6 +258,22 @@ func (c *Client) DeleteSnapshot(ctx context.Context, tag, keyspace string) error
 	return c.ask(ctx, "DELETE", "/storage_service/snapshots", text{"tag": tag, "kn": keyspace}, nil)
 }
 
+// LoadSSTables makes the engine load what is in the folder upload of a table, and send each row to all of its replicas. It returns when
+// that is done, and the folder is empty then.
+func (c *Client) LoadSSTables(ctx context.Context, keyspace, table string) error {
+	return c.post(ctx, "/storage_service/sstables/"+keyspace, text{"cf": table, "load_and_stream": "true"}, nil)
+}
+
+// SetBalancing says whether the ring may move tablets among its nodes by itself.
+func (c *Client) SetBalancing(ctx context.Context, enabled bool) error {
+	return c.post(ctx, "/storage_service/tablets/balancing", text{"enabled": strconv.FormatBool(enabled)}, nil)
+}
+
+// Quiesce returns when every change of the ring that had begun has ended, such as tablets that move.
+func (c *Client) Quiesce(ctx context.Context) error {
+	return c.post(ctx, "/storage_service/quiesce_topology", nil, nil)
+}
+
 // Repair says what to repair of a keyspace that is spread by tokens.
 type Repair struct {
 	Keyspace, Table string
@@ -298,19 +314,21 @@ func (c *Client) EndRepairs(ctx context.Context) error {
 // TabletRepair says what to repair of a table that is cut into tablets.
 type TabletRepair struct {
 	Keyspace, Table string
+	// Tokens are one of each tablet, separated by commas, or "all".
+	Tokens string
 	// Hosts are host ids, separated by commas; empty: all replicas.
 	Hosts string
 	// Mode is "incremental", "full" or "disabled"; empty: the engine's own.
 	Mode string
 }
 
-// StartTabletRepair begins to repair all tablets of a table, on all nodes, and returns the task's id.
+// StartTabletRepair begins to repair tablets of a table, on all nodes, and returns the task's id.
 func (c *Client) StartTabletRepair(ctx context.Context, repair TabletRepair) (string, error) {
 	var task struct {
 		ID string `json:"tablet_task_id"`
 	}
 	query := text{
-		"ks": repair.Keyspace, "table": repair.Table, "tokens": "all", "await_completion": "false",
+		"ks": repair.Keyspace, "table": repair.Table, "tokens": repair.Tokens, "await_completion": "false",
 		"hosts_filter": repair.Hosts, "incremental_mode": repair.Mode,
 	}
 	return task.ID, c.post(ctx, "/storage_service/tablets/repair", query, &task)
@@ -358,13 +376,13 @@ type Range struct {
 	Replicas   []string
 }
 
-// Ranges are those of a keyspace that is spread by tokens.
-func (c *Client) Ranges(ctx context.Context, keyspace string) ([]Range, error) {
+// Ranges are those of a keyspace that is spread by tokens, or the tablets of a table.
+func (c *Client) Ranges(ctx context.Context, keyspace, table string) ([]Range, error) {
 	var told []struct {
 		Key   []string `json:"key"`
 		Value []string `json:"value"`
 	}
-	if err := c.get(ctx, "/storage_service/range_to_endpoint_map/"+keyspace, nil, &told); err != nil {
+	if err := c.get(ctx, "/storage_service/range_to_endpoint_map/"+keyspace, text{"cf": table}, &told); err != nil {
 		return nil, err
 	}
 	found := make([]Range, 0, len(told))

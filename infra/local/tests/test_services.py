@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import redis
 
-from infra.local import services
+from infra.local import migrated, services
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -65,7 +65,7 @@ def test_a_stopped_service_has_no_pid_and_can_be_stopped_again(place: Path) -> N
 
 def test_services_end_with_the_process_that_started_them_however_it_dies(place: Path) -> None:
     program = (
-        "import sys, os; from pathlib import Path; from infra.local import services\n"
+        "import sys, os; from pathlib import Path; from infra.local import migrated, services\n"
         "server = services.start_redis(Path(sys.argv[1])); print(server.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     died = subprocess.run(
@@ -96,7 +96,7 @@ def test_a_socket_folder_that_is_a_link_is_refused(place: Path) -> None:
 
 
 def test_the_test_session_uses_the_servers_it_is_given() -> None:
-    assert services.test_services() == {
+    assert services.test_services(migrated.prepared_files) == {
         "DATABASE_URL": os.environ["DATABASE_URL"],
         "REDIS_URL": os.environ["REDIS_URL"],
     }

@@ -24,7 +24,14 @@ class CassandraEngine:
     name = "cassandra"
     title = "Apache Cassandra"
     # Pre-tokened nodes of an empty ring may start side by side. Joins to a ring with data go one after another.
-    capabilities = frozenset({Capability.PARALLEL_FIRST_START, Capability.ADDRESS_ALLOWLIST})
+    capabilities = frozenset(
+        {
+            Capability.PARALLEL_FIRST_START,
+            Capability.ADDRESS_ALLOWLIST,
+            Capability.INCREMENTAL_RANGES,
+            Capability.PULL_REPAIR,
+        }
+    )
 
     def client_ports(self, options: Mapping[str, Any]) -> tuple[int, ...]:
         return (CQL_PORT,)

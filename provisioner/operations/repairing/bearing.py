@@ -26,9 +26,11 @@ _MOST_LOOKED_AT = 48
 
 
 def see_how_nodes_bear_it(live: Live, nodes: Mapping[str, Node], schedule: RepairSchedule, now: datetime) -> None:
-    if now.timestamp() - live.load_at < LOAD_EVERY:
+    # In the row, as any of several processes may be the one that goes on.
+    stored = live.run.brake
+    looked = stored.get("looked", {"at": 0.0, "dropped": {}})
+    if now.timestamp() - looked["at"] < LOAD_EVERY:
         return
-    live.load_at = now.timestamp()
     at_work = {node for segment in live.segments.values() for node in segment.nodes}
     serving = up(nodes.values())
     asked = sorted(serving, key=lambda node: node.id not in at_work)[:_MOST_LOOKED_AT]
@@ -36,25 +38,28 @@ def see_how_nodes_bear_it(live: Live, nodes: Mapping[str, Node], schedule: Repai
     activities = ask_all(asked, lambda agent: agent.repairs())
     tolerance = Tolerance(read_p99_ms=schedule.read_p99_target_ms)
     trouble, holds = "", False
+    dropped = dict(looked["dropped"])
     for node_id, load in loads.items():
-        why, stops = trouble_of(_load(live, nodes[node_id], load), tolerance)
+        why, stops = trouble_of(_load(nodes[node_id], load, dropped.get(node_id)), tolerance)
         trouble, holds = trouble or why, holds or stops
-    stored = live.run.brake
-    brake = Brake(**stored) if stored else Brake()
+        dropped[node_id] = _counted(load)
+    brake = Brake(**{name: stored[name] for name in asdict(Brake()) if name in stored})
     after = braked(brake, trouble, holds=holds, now=now.timestamp())
     foreign = _foreign(live, nodes, activities)
-    live.busy_elsewhere = frozenset(own["node_id"] for own in foreign)
-    if after != brake or foreign != live.run.foreign:
-        written(live, brake=asdict(after), foreign=foreign)
+    written(live, brake=asdict(after) | {"looked": {"at": now.timestamp(), "dropped": dropped}}, foreign=foreign)
 
 
-def _load(live: Live, node: Node, told: NodeLoad) -> Load:
-    started, before = live.counters.get(node.id, (told.engine_started_at, told.dropped_messages))
-    live.counters[node.id] = (told.engine_started_at, told.dropped_messages)
+def _counted(told: NodeLoad) -> list[Any]:
+    """How many messages were dropped, and since which start of the engine."""
+    return [told.engine_started_at.isoformat(), told.dropped_messages]
+
+
+def _load(node: Node, told: NodeLoad, before: list[Any] | None) -> Load:
+    started, count = before or _counted(told)
     return Load(
         node=node.name,
         pending_compactions=told.pending_compactions,
-        dropped=max(0, told.dropped_messages - before) if started == told.engine_started_at else 0,
+        dropped=max(0, told.dropped_messages - count) if started == told.engine_started_at.isoformat() else 0,
         read_p99_ms=told.read_p99_ms,
         # A machine that does not tell of its disk is not braked for it.
         disk_free_bytes=told.disk_free_bytes if told.disk_total_bytes else 2 * told.largest_table_bytes,

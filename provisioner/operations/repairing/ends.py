@@ -9,12 +9,11 @@ import structlog
 
 from backend.clusters.models import Node
 from backend.repairs import progress
-from backend.repairs.models import RepairSchedule, RepairSegment
+from backend.repairs.models import RepairSegment
 from backend.repairs.planning.modes import RepairMode
 from backend.repairs.planning.pace import (
     MIB,
     Effort,
-    effort,
     rate_after,
 )
 from backend.repairs.planning.segments import Segment, Table
@@ -35,7 +34,7 @@ _NOT_COUNTED = _RING_CHANGED | {"repair-lost", "engine-not-running", "management
 _CANNOT = frozenset({"not-supported", "unknown-kind"})
 
 
-def take_in_ended(live: Live, nodes: Mapping[str, Node], now: datetime, schedule: RepairSchedule) -> None:
+def take_in_ended(live: Live, nodes: Mapping[str, Node], now: datetime) -> None:
     rows = [row for row in live.rows.values() if row.coordinator in nodes]
     answers = side_by_side(rows, lambda row: nodes[row.coordinator], lambda agent, row: agent.job(row.job))
     ends: list[tuple[RepairSegment, Job | None, str, str]] = [
@@ -61,7 +60,6 @@ def take_in_ended(live: Live, nodes: Mapping[str, Node], now: datetime, schedule
     ends += ask(live, again, nodes)
     if not ends:
         return
-    pace = effort(schedule.intensity * float(live.run.brake.get("factor", 1.0)))
     missing = _missing_tables(ends, nodes)
     changed: list[RepairSegment] = []
     fresh: list[RepairSegment] = []
@@ -70,8 +68,9 @@ def take_in_ended(live: Live, nodes: Mapping[str, Node], now: datetime, schedule
         del live.rows[row.pk]
         row.finished_at = now
         began = row.started_at or now
-        rest = pace.rest_after((now - began).total_seconds())
-        live.slots.end(segment, rest_until=now.timestamp() + rest if rest > 0.5 else 0.0)
+        live.slots.end(segment)
+        for node in segment.nodes:
+            live.worked[node] = (now.timestamp(), (now - began).total_seconds())
         changed.append(row)
         if job is not None:
             _succeeded(live, row, segment, job)

@@ -5,7 +5,7 @@ It is made anew when somebody else has written, and when the ring has changed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from backend.clusters.models import Node
@@ -13,19 +13,19 @@ from backend.repairs import progress
 from backend.repairs.models import RepairRun, RepairSegment, RepairTable
 from backend.repairs.planning import tokens
 from backend.repairs.planning.modes import RepairMode
-from backend.repairs.planning.pace import (
-    MIB,
-)
+from backend.repairs.planning.pace import LONGEST_REST, MIB, Effort
 from backend.repairs.planning.queue import Queue
 from backend.repairs.planning.ring import Ring
-from backend.repairs.planning.segments import Piece, Segment, Slots, Table, Work
+from backend.repairs.planning.segments import Piece, Segment, Slots, Table, Work, ring_of
 from backend.repairs.planning.tokens import Range
 from backend.repairs.queries import facts_of
 from backend.repairs.states import RepairSegmentState
 from provisioner.operations.repairing.look import digest, read_rings
 
 RING_EVERY = 20.0
-"""Seconds between two looks at the ring."""
+"""Seconds between two looks at the ring; longer where many tables have rings of their own."""
+_EACH_RING = 0.2
+_SHORTEST_REST = 0.5
 
 
 @dataclass(kw_only=True)
@@ -39,11 +39,21 @@ class Live:
     segments: dict[int, Segment]
     done_weight: float = 0.0
     ring_at: float = 0.0
-    load_at: float = 0.0
-    counters: dict[str, tuple[datetime, int]] = field(default_factory=dict)
+    worked: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By node: when its last segment ended, and how many seconds that took."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
-    busy_elsewhere: frozenset[str] = frozenset()
     rates: dict[Table, float] = field(default_factory=dict)
+
+    @property
+    def busy_elsewhere(self) -> frozenset[str]:
+        """Nodes that take part in repairs of others."""
+        return frozenset(own["node_id"] for own in self.run.foreign)
+
+    def let_rest(self, pace: Effort) -> None:
+        """Nodes rest as long as this pace says, also after what another process has seen the end of."""
+        for node, (ended_at, seconds) in self.worked.items():
+            rest = pace.rest_after(seconds)
+            self.slots.rests_until[node] = ended_at + rest if rest > _SHORTEST_REST else 0.0
 
 
 KNOWN: dict[str, Live] = {}
@@ -57,7 +67,8 @@ def live_of(run: RepairRun, nodes: Sequence[Node], now: datetime) -> Live:
     known = KNOWN.get(run.id)
     if known is not None and known.run.revision == run.revision:
         known.run = run
-        if now.timestamp() - known.ring_at < RING_EVERY:
+        own_rings = sum(1 for own in known.queue.works.values() if own.tablets)
+        if now.timestamp() - known.ring_at < max(RING_EVERY, own_rings * _EACH_RING):
             return known
         rings = _rings(run, nodes)
         known.ring_at = now.timestamp()
@@ -71,13 +82,13 @@ def live_of(run: RepairRun, nodes: Sequence[Node], now: datetime) -> Live:
 
 
 def _rings(run: RepairRun, nodes: Sequence[Node]) -> dict[str, Ring]:
-    wanted = {own["keyspace"] for own in run.works}
-    rows = RepairTable.objects.filter(cluster_id=run.cluster_id, keyspace__in=wanted)
-    return read_rings(nodes, [facts_of(row) for row in rows])
+    wanted = {(own["keyspace"], own["table"]) for own in run.works}
+    rows = RepairTable.objects.filter(cluster_id=run.cluster_id, keyspace__in={keyspace for keyspace, _ in wanted})
+    return read_rings(nodes, [facts_of(row) for row in rows if (row.keyspace, row.name) in wanted])
 
 
 def _made_from_rows(run: RepairRun, rings: Mapping[str, Ring], before: Live | None) -> Live:
-    works = [own for own in progress.works_of(run) if own.table.keyspace in rings]
+    works = [own for own in progress.works_of(run) if ring_of(rings, own.table) is not None]
     if before is not None:
         works = [replace(own, rate=before.rates.get(own.table, own.rate)) for own in works]
     taken: dict[Table, list[Range]] = {}
@@ -105,17 +116,18 @@ def _made_from_rows(run: RepairRun, rings: Mapping[str, Ring], before: Live | No
         taken={table: tokens.merged(ranges) for table, ranges in taken.items()},
         given_up=given_up,
     )
-    slots = Slots(rests_until=dict(before.slots.rests_until) if before is not None else {})
+    slots = Slots()
     segments = {pk: _segment(row) for pk, row in running.items()}
     for segment in segments.values():
         slots.start(segment)
     live = Live(run=run, queue=queue, slots=slots, rows=running, segments=segments, done_weight=done_weight)
+    live.worked = _worked(run)
     if before is not None:
-        live.load_at, live.counters, live.silent_since = before.load_at, before.counters, before.silent_since
-        live.busy_elsewhere, live.rates = before.busy_elsewhere, before.rates
+        live.silent_since, live.rates = before.silent_since, before.rates
     replaced, fresh = [], []
     for row in waiting:
-        parts = queue.parts(piece_of(row)) if row.keyspace in rings else []
+        known = any(Table(row.keyspace, name) in queue.works for name in row.tables)
+        parts = queue.parts(piece_of(row)) if known else []
         if len(parts) == 1 and parts[0].tables == tuple(row.tables):
             queue.pieces += parts
             continue
@@ -127,6 +139,17 @@ def _made_from_rows(run: RepairRun, rings: Mapping[str, Ring], before: Live | No
     if (replaced or new_ring != run.ring) and progress.recorded(run, changed=replaced, fresh=fresh, ring=new_ring):
         queue.pieces += [piece_of(row) for row in fresh]
     return live
+
+
+def _worked(run: RepairRun) -> dict[str, tuple[float, float]]:
+    ended = run.segments.filter(finished_at__gt=datetime.now(UTC) - timedelta(seconds=LONGEST_REST))
+    rows = ended.order_by("finished_at").values_list("nodes", "started_at", "finished_at")
+    return {
+        node: (finished_at.timestamp(), (finished_at - started_at).total_seconds())
+        for nodes, started_at, finished_at in rows
+        if started_at is not None and finished_at is not None
+        for node in nodes
+    }
 
 
 def _segment(row: RepairSegment) -> Segment:

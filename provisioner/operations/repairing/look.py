@@ -11,6 +11,7 @@ from backend.repairs.planning.modes import TableFacts
 from backend.repairs.planning.ring import Ring
 from provisioner.agent.base import AgentClient, AgentError, AgentRefused, AgentUnreachable
 from provisioner.agent.repairs import KeyspaceFacts, KeyspaceRing, Schema
+from provisioner.engines.base import Capability
 from provisioner.operations.surroundings import surroundings
 
 # Nodes that are asked for the sizes of their tables; of larger clusters these stand for all.
@@ -65,7 +66,7 @@ def read_tables(cluster: Cluster, nodes: Sequence[Node]) -> list[tuple[str, Tabl
     return [
         (own.id, _facts(cluster, schemas, keyspaces[own.keyspace], own.table, scale=len(nodes) / len(schemas)))
         for own in some.tables
-        if own.keyspace in keyspaces and not keyspaces[own.keyspace].tablets
+        if own.keyspace in keyspaces
     ]
 
 
@@ -81,11 +82,15 @@ def _facts(
     replicas = sum(keyspace.replication.values())
     one_copy = scale / max(replicas, 1)
     own = told[0]
+    can = surroundings().engine(cluster.engine).capabilities
     return TableFacts(
         keyspace=keyspace.name,
         name=name,
         bytes=round(sum(each.bytes for each in told) * one_copy),
-        unrepaired_bytes=round(sum(each.unrepaired_bytes for each in told) * one_copy),
+        # Of tablets the engine does not tell it: all of it may be.
+        unrepaired_bytes=round(
+            sum(each.bytes if keyspace.tablets else each.unrepaired_bytes for each in told) * one_copy
+        ),
         replicas=replicas,
         gc_grace=float(own.gc_grace_seconds),
         default_ttl=own.default_ttl_seconds,
@@ -93,41 +98,52 @@ def _facts(
         # What is written to a table with change data capture is repaired through its log as well.
         has_views=bool(own.views) or own.cdc,
         is_view=bool(own.view_of),
-        incremental=cluster.engine == "cassandra",
+        incremental=keyspace.tablets or Capability.INCREMENTAL_RANGES in can,
+        pull=Capability.PULL_REPAIR in can,
+        tablets=keyspace.tablets,
         replication=dict(keyspace.replication),
     )
 
 
 def read_rings(nodes: Sequence[Node], facts: Iterable[TableFacts]) -> dict[str, Ring]:
-    """By keyspace; those that are replicated alike share one. Nodes are named by our ids, strangers by the engine's.
+    """As `ring_of` finds them; keyspaces that are replicated alike share one. Nodes are named by our ids, strangers by
+    the engine's.
 
-    AgentUnreachable when no node answers. A keyspace that is gone meanwhile is left out.
+    AgentUnreachable when no node answers. What is gone meanwhile is left out.
     """
     by_host = {node.host_id: node.id for node in nodes if node.host_id}
     by_address = {node.address: node.id for node in nodes}
     alike: dict[tuple[tuple[str, int], ...], Ring] = {}
     found: dict[str, Ring] = {}
-    for keyspace, key in {own.keyspace: tuple(sorted(own.replication.items())) for own in facts}.items():
-        if key in alike:
-            found[keyspace] = alike[key]
-            continue
-        told = _first_answer(nodes, keyspace)
+
+    def read(keyspace: str, table: str = "") -> Ring | None:
+        told = _first_answer(nodes, keyspace, table)
         if told is None:
-            continue
+            return None
         names = [by_host.get(one.host_id) or by_address.get(one.address) or one.host_id for one in told.nodes]
-        found[keyspace] = alike[key] = Ring.of(
-            (own.start, own.end, [names[number] for number in own.replicas]) for own in told.ranges
-        )
+        return Ring.of((own.start, own.end, [names[number] for number in own.replicas]) for own in told.ranges)
+
+    for own in facts:
+        key = f"{own.keyspace}.{own.name}" if own.tablets else own.keyspace
+        if key in found:
+            continue
+        replication = tuple(sorted(own.replication.items()))
+        ring = None if own.tablets else alike.get(replication)
+        ring = ring or read(own.keyspace, own.name if own.tablets else "")
+        if ring is not None:
+            found[key] = ring
+            if not own.tablets:
+                alike[replication] = ring
     return found
 
 
-def _first_answer(nodes: Sequence[Node], keyspace: str) -> KeyspaceRing | None:
+def _first_answer(nodes: Sequence[Node], keyspace: str, table: str) -> KeyspaceRing | None:
     trouble: AgentError = AgentUnreachable("no node of the cluster tells of its ring")
     for node in up(nodes):
         try:
-            return surroundings().agent(node).keyspace_ring(keyspace)
+            return surroundings().agent(node).keyspace_ring(keyspace, table)
         except AgentRefused as error:
-            if error.code == "unknown-keyspace":
+            if error.code in ("unknown-keyspace", "table-not-found"):
                 return None
             trouble = error
         except AgentUnreachable as error:

@@ -41,10 +41,11 @@ def go_on(run: RepairRun, *, pause_wanted: bool) -> Outcome:
         cluster_id=run.cluster_id, due_at=now
     )
     live = live_of(run, list(nodes.values()), now)
-    take_in_ended(live, nodes, now, schedule)
+    take_in_ended(live, nodes, now)
     see_how_nodes_bear_it(live, nodes, schedule, now)
     windows = [] if run.asked.get("any_time") else windows_of(schedule.windows)
     pace = effort(schedule.intensity * float(run.brake.get("factor", 1.0)))
+    live.let_rest(pace)
     closes = open_until(windows, now)
     is_closed = closes is not None and closes <= now
     if live.queue.is_empty and not live.rows:

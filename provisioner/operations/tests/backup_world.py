@@ -140,6 +140,7 @@ class BackupWorld(ClusterWorld):
             ),
             "stored": len(self.names("objects/")),
             "manifests": sorted(name.count("/") for name in self.names("manifests/")),
+            "holds": self.held(lambda held: len(held.holds)),
             "snapshots": self.held(lambda held: len(held.snapshots)),
             "fetched": self.held(lambda held: len(held.restores)),
             "restores": list(
@@ -156,11 +157,13 @@ class BackupWorld(ClusterWorld):
         running = Backup.objects.filter(cluster_id=self.cluster_id, state="running")
         snapshots = self.held(lambda held: sorted(held.snapshots))
         fetched = self.held(lambda held: sorted(held.restores))
+        holds = self.held(lambda held: sorted(held.holds))
         restoring = Restore.objects.filter(cluster_id=self.cluster_id, state="running")
         return [
             *super()._things(),
             *(f"running {backup.state}" for backup in running),
             *(f"snapshot {tag}" for tags in snapshots for tag in tags),
+            *(f"tablets held for {tag}" for tags in holds for tag in tags),
             *(f"fetched {name}" for names in fetched for name in names),
             *(f"running {restore.mode}" for restore in restoring),
             *(name for name in self.names("manifests/")),

@@ -20,7 +20,7 @@ from backend.operations.models import Operation
 from provisioner import runner
 from provisioner.agent.fake import FakeAgents
 from provisioner.engines import registry as engines
-from provisioner.operations import create_cluster, passwords, registry
+from provisioner.operations import passwords, registry
 from provisioner.operations.surroundings import Surroundings, use
 from provisioner.providers.base import Network
 from provisioner.providers.fake import FakeProvider, FakeSettings
@@ -179,7 +179,7 @@ def world_of(kind: type[AnyWorld], order: Callable[[AnyWorld], Operation]) -> It
         served_certificate=lambda node: agents.client(node_id=node.id, address=node.agent_address).served_certificate(),
     )
     # A hash of full strength is 50 ms, and worlds are made by the thousand.
-    with use(surroundings), patch.object(create_cluster, "ADMIN_BCRYPT_ROUNDS", passwords.CONTROL_BCRYPT_ROUNDS):
+    with use(surroundings), patch.object(passwords, "PEOPLES_BCRYPT_ROUNDS", passwords.CONTROL_BCRYPT_ROUNDS):
         yield world
 
 

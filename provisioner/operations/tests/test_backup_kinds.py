@@ -13,7 +13,6 @@ from backend.backups.location_queries import purge_plan
 from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject, BackupSchedule
 from backend.backups.queries import get_backup
 from backend.backups.schemas import BackupScheduleOrder
-from backend.operations import actions as operations
 from backend.operations.models import Operation
 from provisioner.agent.bundle_format import object_name
 from provisioner.agent.fake import AgentFault
@@ -101,14 +100,13 @@ def test_only_the_chosen_tables(world: BackupWorld) -> None:
     assert [(table["table"], table["bundles"]) for table in shown["tables"]] == [("empty", 3)]
 
 
-def test_a_table_that_is_not_there_is_told_before_anything_is_done(world: BackupWorld) -> None:
+def test_one_of_a_table_that_is_not_there_fails_at_once_and_holds_no_other_up(world: BackupWorld) -> None:
     operation = world.order_backup(selection=[{"keyspace": "shop", "table": "order"}])
-    assert world.ended(operation) == "blocked There is no shop.order in the cluster."
+    assert world.ended(operation, at_most=5).startswith("cancelled")
+    assert (world.backup.state, "There is no shop.order in the cluster." in world.backup.reason) == ("failed", True)
     assert world.held(lambda held: held.snapshots) == [{}, {}, {}]
-    operations.cancel(world.who, operation.id)
-    assert world.ended(operation).startswith("cancelled")
-    assert world.backup.state == "cancelled"
     assert world.names() == []
+    assert world.backed_up().state == "complete"
 
 
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_done(world: BackupWorld) -> None:

@@ -1,9 +1,9 @@
 """The kinds that connect networks keep every promise of an operation, and what waits for somebody is looked at."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from django.utils import timezone
@@ -51,7 +51,7 @@ def _let_in(world: ClusterWorld) -> list[str]:
     return [source for source, port in world.provider.client_sources(network) if port == 9042]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     code: OperationCode
     order: Callable[[ClusterWorld], Operation]
@@ -77,10 +77,12 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @pytest.fixture
 def worlds(kind: Kind) -> testing.Worlds:
-    def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(kind.begin)
+    return _worlds(kind)
 
-    return fresh
+
+@cache
+def _worlds(kind: Kind) -> testing.Worlds:
+    return lambda: cluster_world(kind.begin)
 
 
 @every_kind

@@ -13,6 +13,7 @@ from backend.imports import actions as imports
 from backend.imports.models import Import, ImportSSTable
 from backend.imports.schemas import ImportOrder
 from backend.operations.models import Operation
+from backend.repairs.models import RepairRun
 from provisioner.operations.import_tables import CHECK, CODE
 from provisioner.operations.testing import (
     check_every_step_twice,
@@ -21,6 +22,7 @@ from provisioner.operations.testing import (
     check_undo_twice,
 )
 from provisioner.operations.tests.backup_world import BackupWorld, backup_world
+from provisioner.reconcile.backups import repair_imported
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -233,3 +235,25 @@ def test_a_manifest_that_leads_elsewhere_is_refused(world: BackupWorld) -> None:
 def test_no_room_is_said(world: BackupWorld) -> None:
     world.agents.change(world.nodes[0].id, disk_used=0.95)
     assert "too little room" in " ".join(look(world).problems)
+
+
+@pytest.mark.parametrize(("wanted", "repaired"), [({}, True), ({"repair": False}, False)])
+def test_tables_are_repaired_afterwards_where_nodes_may_lack_something(
+    world: BackupWorld, wanted: dict[str, Any], repaired: bool
+) -> None:
+    look(world)
+    assert repair_imported() == 0
+    assert world.ended(order(world, **wanted)) == "succeeded"
+    assert repair_imported() == int(repaired)
+    assert repair_imported() == 0
+    made = Import.objects.latest("id")
+    assert made.repair_wanted is repaired
+    for operation in Operation.objects.filter(kind="repair", cluster_id=world.cluster_id):
+        run = RepairRun.objects.get(id=operation.parameters["run"])
+        assert (run.reason, run.asked["tables"], run.asked["mode"]) == ("import", ["shop.customers"], "full")
+        assert made.repair_operation_id == operation.id
+
+
+def test_each_node_with_the_files_of_the_one_that_had_its_tokens_needs_no_repair(world: BackupWorld) -> None:
+    lay_medusa(world, tokens={f"10.0.0.{number}": node.tokens for number, node in enumerate(world.nodes)})
+    assert look(world, path="medusa", layout="medusa", backup_name="nightly").repair_wanted is False

@@ -1,7 +1,7 @@
 """Every kind of operation on clusters passes the whole kit, on the fake provider and fake agents."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from functools import cache
 
 import pytest
 
@@ -35,10 +35,12 @@ every_kind = pytest.mark.parametrize(("code", "order"), KINDS, ids=[code.kind fo
 
 @pytest.fixture
 def worlds(order: Callable[[ClusterWorld], Operation]) -> testing.Worlds:
-    def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(order)
+    return _worlds(order)
 
-    return fresh
+
+@cache
+def _worlds(order: Callable[[ClusterWorld], Operation]) -> testing.Worlds:
+    return lambda: cluster_world(order)
 
 
 @every_kind

@@ -74,6 +74,20 @@ class TestScaleOut:
         world.agents.change(world.nodes()[1].id, other_schema=False)
         succeeded(world.run(operation))
 
+    def test_no_second_joins_while_the_first_lists_a_node_that_was_replaced(self, world: RingWorld) -> None:
+        world.filled(zones=ZONES[:2], nodes_per_zone=1)
+        operation = world.run(world.more(), until="check_data")
+        first = Node.objects.get(id=operation.steps.filter(name="join_ring")[0].target)
+        world.agents.change(first.id, remembers=["10.9.9.9"])
+        operation = world.run(operation, calls=60)
+        joins = operation.steps.filter(name="join_ring").order_by("position")
+        assert [step.state for step in joins] == ["done", "running"]
+        assert f"{first.name} sees a node at 10.9.9.9 that is no member" in joins[1].message
+        assert len(world.members()) == 3
+        world.agents.change(first.id, remembers=[])
+        succeeded(world.run(operation))
+        assert len(world.members()) == 4
+
     def test_somebody_elses_change_is_waited_for(self, world: RingWorld) -> None:
         world.filled()
         with world.agents.ring_of(world.cluster.ring_name) as ring:

@@ -1,7 +1,7 @@
 """Every change of a ring's members passes the whole kit, on the fake provider and fake agents."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from functools import cache
 
 import pytest
 
@@ -73,10 +73,12 @@ every_kind = pytest.mark.parametrize(("code", "order"), KINDS.values(), ids=KIND
 
 @pytest.fixture
 def worlds(order: Callable[[RingWorld], Operation]) -> testing.Worlds:
-    def fresh() -> AbstractContextManager[RingWorld]:
-        return world_of(RingWorld, order)
+    return _worlds(order)
 
-    return fresh
+
+@cache
+def _worlds(order: Callable[[RingWorld], Operation]) -> testing.Worlds:
+    return lambda: world_of(RingWorld, order)
 
 
 @every_kind

@@ -307,6 +307,52 @@ def test_it_brakes_when_compactions_pile_up_and_holds_when_a_disk_is_full(world:
     assert world.latest().state == "done"
 
 
+def test_dropped_messages_brake_once_whoever_looks(world: RepairWorld, monkeypatch) -> None:
+    monkeypatch.setattr(bearing, "LOAD_EVERY", 0.0)
+    world.agents.set_looks({"repair": 500})
+    operation = world.repair()
+    world.go(operation, until=lambda: bool(world.agents.stream_limits()))
+
+    def looked(seconds_later: float) -> float:
+        """The brake's factor after looks of several processes, so long after it was changed last."""
+        run = world.latest()
+        since = run.brake["changed_at"] - seconds_later
+        RepairRun.objects.filter(id=run.id).update(brake=run.brake | {"changed_at": since})
+        for _ in range(3):
+            live.KNOWN.clear()
+            without_waiting(operation)
+            runner.run(operation.id, find_code=registry.find, limits=ONE_LOOK)
+        return float(world.latest().brake["factor"])
+
+    world.agents.set_figures(world.nodes()[0].id, dropped_messages=7)
+    assert looked(0) == 0.5
+    assert "7 messages were dropped" in world.latest().brake["reason"]
+    assert looked(40) == 0.5  # the same seven
+    world.agents.set_figures(world.nodes()[0].id, dropped_messages=8)
+    assert looked(40) == 0.25
+    assert looked(70) == 0.25 * 1.25
+    world.agents.set_looks({"repair": 0})
+    world.go(operation)
+    assert world.latest().state == "done"
+
+
+def test_nodes_rest_as_long_as_the_intensity_says_whoever_goes_on(world: RepairWorld) -> None:
+    RepairSchedule.objects.filter(cluster_id=world.cluster_id).update(intensity=10)
+    operation = world.repair()
+    world.go(operation, until=lambda: world.latest().segments.filter(state="done").exists())
+    world.latest().segments.filter(state="done").update(started_at=Now() - timedelta(seconds=10), finished_at=Now())
+    live.KNOWN.clear()
+    world.go(operation, calls=6, until=lambda: "rest between segments" in world.latest().note)
+    before = world.latest().segments.count()
+    live.KNOWN.clear()
+    with pytest.raises(AssertionError, match="rest"):
+        world.go(operation, calls=6)
+    assert world.latest().segments.count() == before
+    RepairSchedule.objects.filter(cluster_id=world.cluster_id).update(intensity=100)
+    world.go(operation)
+    assert world.latest().state == "done"
+
+
 def test_nothing_starts_outside_its_windows(world: RepairWorld) -> None:
     now = datetime.now(UTC)
     window = {

@@ -1,8 +1,8 @@
 """What takes nodes down one at a time passes the whole kit, on the fake provider and fake agents."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -85,7 +85,7 @@ def _certificates(nodes: Sequence[Node]) -> Planned:
     return rolling.rotate_certificates(living=nodes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     code: OperationCode
     build: Build
@@ -120,10 +120,12 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @pytest.fixture
 def worlds(kind: Kind) -> testing.Worlds:
-    def fresh() -> AbstractContextManager[ClusterWorld]:
-        return cluster_world(kind.order_on_two)
+    return _worlds(kind)
 
-    return fresh
+
+@cache
+def _worlds(kind: Kind) -> testing.Worlds:
+    return lambda: cluster_world(kind.order_on_two)
 
 
 @every_kind

@@ -55,6 +55,7 @@ def replaced(world: BackupWorld, backup: Backup) -> str:
     return world.ended(Operation.objects.get(id=started["operation"]["id"]))
 
 
+@pytest.mark.slow
 def test_failing_at_every_step_and_cancelled() -> None:
     # Run twice and killed they are tested as steps of the kinds backup and restore.
     check_failing_at_every_step_and_cancelled(CODE, copied)

@@ -1,17 +1,19 @@
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from backend.clusters.models import Cluster
+from backend.clusters.models import Cluster, Node
+from backend.clusters.states import NodeState
 from backend.findings import actions as findings
 from backend.findings.models import Finding
 from backend.findings.states import Severity
 from backend.operations.models import Operation
 from backend.repairs.models import RepairRun, RepairSchedule
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
+from provisioner.reconcile import dropped_hints, health
 from provisioner.reconcile.repairs import catch_up, start_due
 from provisioner.reconcile.signs import ENGINE_DOWN
 
@@ -45,6 +47,10 @@ def away(world: ClusterWorld, *, hours: float, ended_hours_ago: float = 0.1) -> 
     return node.id
 
 
+def nodes(world: ClusterWorld) -> list[Node]:
+    return list(Node.objects.filter(cluster_id=world.cluster_id).order_by("position"))
+
+
 def end_all() -> None:
     Operation.objects.filter(kind="repair").update(state="succeeded", due_at=None)
     RepairRun.objects.update(state="done")
@@ -63,7 +69,7 @@ def test_idle_clusters_cost_the_same_few_statements(world: ClusterWorld, django_
     start_due()
     with django_assert_num_queries(4):
         start_due()
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         catch_up()
 
 
@@ -109,3 +115,74 @@ def test_a_node_that_somebody_stopped_for_long_pulls_too(world: ClusterWorld) ->
     Operation.objects.filter(kind="stop_node").update(started_at=F("started_at") - timedelta(hours=4))
     assert catch_up() == 1
     assert RepairRun.objects.get().asked["node"] == node.id
+
+
+def dropped(world: ClusterWorld, *, minutes_ago: float) -> Node:
+    """Another node says that it kept no hint for this one then, and everybody is looked at. The node it was for."""
+    first, missed, _ = nodes(world)
+    at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    world.agents.change(first.id, hints_dropped={str(missed.address): at.isoformat()})
+    health.check_clusters()
+    return missed
+
+
+def quiet() -> None:
+    """Nobody has dropped a hint for a while."""
+    Finding.objects.filter(code="hints-dropped").update(last_seen_at=Now() - dropped_hints.QUIET * 2)
+
+
+def test_a_node_for_which_others_kept_no_hints_pulls_once(world: ClusterWorld) -> None:
+    missed = dropped(world, minutes_ago=5)
+    assert catch_up() == 0  # hints may still be dropped
+    quiet()
+    assert catch_up() == 1
+    run = RepairRun.objects.get()
+    assert (run.reason, run.asked["node"]) == ("catch-up", missed.id)
+    finding = Finding.objects.get(code="hints-dropped")
+    assert (finding.state, finding.subject, finding.operation_id) == ("closed", missed.id, run.operation_id)
+    end_all()
+    health.check_clusters()  # what was told before the run is told for two days
+    assert Finding.objects.filter(code="hints-dropped").count() == 1
+    assert catch_up() == 0
+
+
+def test_hints_dropped_after_it_has_pulled_count_anew(world: ClusterWorld) -> None:
+    dropped(world, minutes_ago=5)
+    quiet()
+    assert catch_up() == 1
+    end_all()
+    Finding.objects.update(closed_at=Now() - timedelta(minutes=3))
+    RepairRun.objects.update(created_at=Now() - timedelta(minutes=3))
+    dropped(world, minutes_ago=2)
+    quiet()
+    assert catch_up() == 1
+
+
+def test_a_node_that_is_still_away_pulls_when_it_is_back(world: ClusterWorld) -> None:
+    missed = dropped(world, minutes_ago=1)
+    quiet()
+    Node.objects.filter(id=missed.id).update(state=NodeState.DOWN)
+    assert catch_up() == 0
+    Node.objects.filter(id=missed.id).update(state=NodeState.UP)
+    assert catch_up() == 1
+
+
+def test_dropped_hints_of_yesterday_or_of_an_absence_that_was_made_up_for_start_nothing(world: ClusterWorld) -> None:
+    dropped(world, minutes_ago=60 * 25)
+    assert not Finding.objects.exists()
+    node_id = away(world, hours=3.5)
+    assert catch_up() == 1
+    end_all()
+    first, missed, _ = nodes(world)
+    at = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
+    world.agents.change(missed.id, hints_dropped={str(first.address): at})
+    assert first.id == node_id
+    health.check_clusters()
+    assert not Finding.objects.filter(code="hints-dropped").exists()
+
+
+def test_what_is_said_of_a_node_that_has_ended_is_closed(world: ClusterWorld) -> None:
+    missed = dropped(world, minutes_ago=1)
+    Node.objects.filter(id=missed.id).update(deleted_at=Now())
+    assert catch_up() == 0
+    assert Finding.objects.get(code="hints-dropped").state == "closed"

@@ -13,7 +13,11 @@ from django.utils.text import slugify
 from backend.accounts.actions import FirstOwner, ensure_first_owner
 from backend.backups.locations import ensure_operators
 from backend.catalog import actions as catalog
-from backend.clusters.authorities import ensure_control_plane_pki, write_enrol_certificate
+from backend.clusters.authorities import (
+    ensure_control_plane_pki,
+    write_enrol_certificate,
+    write_prometheus_certificate,
+)
 
 
 class Command(BaseCommand):
@@ -39,6 +43,8 @@ class Command(BaseCommand):
         ensure_operators()
         if options["enrol_certificate_file"] and options["enrol_key_file"]:
             write_enrol_certificate(options["enrol_certificate_file"], options["enrol_key_file"])
+        if settings.ENV.ringmaster_prometheus_dir is not None:
+            write_prometheus_certificate(settings.ENV.ringmaster_prometheus_dir)
         name, file = options["organisation"], options["credentials_file"]
         # The file is there before the account is: a crash in between leaves a file that the next run replaces,
         # never an account whose password nobody knows.

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -24,7 +24,11 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * Who did what, from where and when, newest first.
  */
 export const listAuditRecords = <ThrowOnError extends boolean = false>(options?: Options<ListAuditRecordsData, ThrowOnError>): RequestResult<ListAuditRecordsResponses, ListAuditRecordsErrors, ThrowOnError> => (options?.client ?? client).get<ListAuditRecordsResponses, ListAuditRecordsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -39,7 +43,11 @@ export const listAuditRecords = <ThrowOnError extends boolean = false>(options?:
  * Shows the key that opens the organisation's backups; that it was shown is in the audit log.
  */
 export const revealBackupKey = <ThrowOnError extends boolean = false>(options?: Options<RevealBackupKeyData, ThrowOnError>): RequestResult<RevealBackupKeyResponses, RevealBackupKeyErrors, ThrowOnError> => (options?.client ?? client).post<RevealBackupKeyResponses, RevealBackupKeyErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -54,7 +62,11 @@ export const revealBackupKey = <ThrowOnError extends boolean = false>(options?: 
  * Where backups can be kept: the organisation's places, and the installation's. Newest first.
  */
 export const listBackupLocations = <ThrowOnError extends boolean = false>(options?: Options<ListBackupLocationsData, ThrowOnError>): RequestResult<ListBackupLocationsResponses, ListBackupLocationsErrors, ThrowOnError> => (options?.client ?? client).get<ListBackupLocationsResponses, ListBackupLocationsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -69,7 +81,11 @@ export const listBackupLocations = <ThrowOnError extends boolean = false>(option
  * Brings a bucket and tries to write there.
  */
 export const createBackupLocation = <ThrowOnError extends boolean = false>(options: Options<CreateBackupLocationData, ThrowOnError>): RequestResult<CreateBackupLocationResponses, CreateBackupLocationErrors, ThrowOnError> => (options.client ?? client).post<CreateBackupLocationResponses, CreateBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -88,7 +104,11 @@ export const createBackupLocation = <ThrowOnError extends boolean = false>(optio
  * Forgets a place in which there are no backups. Nothing is changed there.
  */
 export const deleteBackupLocation = <ThrowOnError extends boolean = false>(options: Options<DeleteBackupLocationData, ThrowOnError>): RequestResult<DeleteBackupLocationResponses, DeleteBackupLocationErrors, ThrowOnError> => (options.client ?? client).delete<DeleteBackupLocationResponses, DeleteBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -103,7 +123,11 @@ export const deleteBackupLocation = <ThrowOnError extends boolean = false>(optio
  * One place for backups.
  */
 export const getBackupLocation = <ThrowOnError extends boolean = false>(options: Options<GetBackupLocationData, ThrowOnError>): RequestResult<GetBackupLocationResponses, GetBackupLocationErrors, ThrowOnError> => (options.client ?? client).get<GetBackupLocationResponses, GetBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -118,7 +142,11 @@ export const getBackupLocation = <ThrowOnError extends boolean = false>(options:
  * Gives it another name or other credentials.
  */
 export const updateBackupLocation = <ThrowOnError extends boolean = false>(options: Options<UpdateBackupLocationData, ThrowOnError>): RequestResult<UpdateBackupLocationResponses, UpdateBackupLocationErrors, ThrowOnError> => (options.client ?? client).patch<UpdateBackupLocationResponses, UpdateBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -137,7 +165,11 @@ export const updateBackupLocation = <ThrowOnError extends boolean = false>(optio
  * Writes, reads and deletes a small object there.
  */
 export const checkBackupLocation = <ThrowOnError extends boolean = false>(options: Options<CheckBackupLocationData, ThrowOnError>): RequestResult<CheckBackupLocationResponses, CheckBackupLocationErrors, ThrowOnError> => (options.client ?? client).post<CheckBackupLocationResponses, CheckBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -152,7 +184,11 @@ export const checkBackupLocation = <ThrowOnError extends boolean = false>(option
  * What a purge would delete, and how many bytes that would free. Changes nothing.
  */
 export const planBackupLocationPurge = <ThrowOnError extends boolean = false>(options: Options<PlanBackupLocationPurgeData, ThrowOnError>): RequestResult<PlanBackupLocationPurgeResponses, PlanBackupLocationPurgeErrors, ThrowOnError> => (options.client ?? client).get<PlanBackupLocationPurgeResponses, PlanBackupLocationPurgeErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -167,7 +203,11 @@ export const planBackupLocationPurge = <ThrowOnError extends boolean = false>(op
  * Deletes backups that are kept no longer, and objects that no backup needs.
  */
 export const purgeBackupLocation = <ThrowOnError extends boolean = false>(options: Options<PurgeBackupLocationData, ThrowOnError>): RequestResult<PurgeBackupLocationResponses, PurgeBackupLocationErrors, ThrowOnError> => (options.client ?? client).post<PurgeBackupLocationResponses, PurgeBackupLocationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -182,7 +222,11 @@ export const purgeBackupLocation = <ThrowOnError extends boolean = false>(option
  * The backups of the organisation, also those of clusters that are gone. Newest first.
  */
 export const listBackups = <ThrowOnError extends boolean = false>(options?: Options<ListBackupsData, ThrowOnError>): RequestResult<ListBackupsResponses, ListBackupsErrors, ThrowOnError> => (options?.client ?? client).get<ListBackupsResponses, ListBackupsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -197,7 +241,11 @@ export const listBackups = <ThrowOnError extends boolean = false>(options?: Opti
  * Takes a backup away: its manifests at once, what only it needs a day later.
  */
 export const deleteBackup = <ThrowOnError extends boolean = false>(options: Options<DeleteBackupData, ThrowOnError>): RequestResult<DeleteBackupResponses, DeleteBackupErrors, ThrowOnError> => (options.client ?? client).delete<DeleteBackupResponses, DeleteBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -212,7 +260,11 @@ export const deleteBackup = <ThrowOnError extends boolean = false>(options: Opti
  * One backup with its nodes and tables. Those that were deleted can still be read.
  */
 export const getBackup = <ThrowOnError extends boolean = false>(options: Options<GetBackupData, ThrowOnError>): RequestResult<GetBackupResponses, GetBackupErrors, ThrowOnError> => (options.client ?? client).get<GetBackupResponses, GetBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -227,7 +279,11 @@ export const getBackup = <ThrowOnError extends boolean = false>(options: Options
  * Signed addresses to fetch a backup from, object by object, for a copy of one's own.
  */
 export const downloadBackup = <ThrowOnError extends boolean = false>(options: Options<DownloadBackupData, ThrowOnError>): RequestResult<DownloadBackupResponses, DownloadBackupErrors, ThrowOnError> => (options.client ?? client).post<DownloadBackupResponses, DownloadBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -246,7 +302,11 @@ export const downloadBackup = <ThrowOnError extends boolean = false>(options: Op
  * Brings data back: fetched and verified first, changed afterwards.
  */
 export const restoreBackup = <ThrowOnError extends boolean = false>(options: Options<RestoreBackupData, ThrowOnError>): RequestResult<RestoreBackupResponses, RestoreBackupErrors, ThrowOnError> => (options.client ?? client).post<RestoreBackupResponses, RestoreBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -265,7 +325,11 @@ export const restoreBackup = <ThrowOnError extends boolean = false>(options: Opt
  * What a restore would do, and everything that is against it. Changes nothing.
  */
 export const planRestore = <ThrowOnError extends boolean = false>(options: Options<PlanRestoreData, ThrowOnError>): RequestResult<PlanRestoreResponses, PlanRestoreErrors, ThrowOnError> => (options.client ?? client).post<PlanRestoreResponses, PlanRestoreErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -284,7 +348,11 @@ export const planRestore = <ThrowOnError extends boolean = false>(options: Optio
  * Looks at the size of every object and reads a sample of them.
  */
 export const verifyBackup = <ThrowOnError extends boolean = false>(options: Options<VerifyBackupData, ThrowOnError>): RequestResult<VerifyBackupResponses, VerifyBackupErrors, ThrowOnError> => (options.client ?? client).post<VerifyBackupResponses, VerifyBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -299,7 +367,11 @@ export const verifyBackup = <ThrowOnError extends boolean = false>(options: Opti
  * What an account has room for in a region, as its cloud told at most minutes ago.
  */
 export const getCapacity = <ThrowOnError extends boolean = false>(options: Options<GetCapacityData, ThrowOnError>): RequestResult<GetCapacityResponses, GetCapacityErrors, ThrowOnError> => (options.client ?? client).get<GetCapacityResponses, GetCapacityErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -314,7 +386,11 @@ export const getCapacity = <ThrowOnError extends boolean = false>(options: Optio
  * What can be ordered: engines with versions, providers with regions, zones and machine types, and what fits.
  */
 export const getCatalog = <ThrowOnError extends boolean = false>(options?: Options<GetCatalogData, ThrowOnError>): RequestResult<GetCatalogResponses, GetCatalogErrors, ThrowOnError> => (options?.client ?? client).get<GetCatalogResponses, GetCatalogErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -329,7 +405,11 @@ export const getCatalog = <ThrowOnError extends boolean = false>(options?: Optio
  * The cloud accounts that the organisation brought, newest first.
  */
 export const listCloudAccounts = <ThrowOnError extends boolean = false>(options?: Options<ListCloudAccountsData, ThrowOnError>): RequestResult<ListCloudAccountsResponses, ListCloudAccountsErrors, ThrowOnError> => (options?.client ?? client).get<ListCloudAccountsResponses, ListCloudAccountsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -344,7 +424,11 @@ export const listCloudAccounts = <ThrowOnError extends boolean = false>(options?
  * Registers a cloud account and checks it. Its setup says what has to be done in the cloud.
  */
 export const createCloudAccount = <ThrowOnError extends boolean = false>(options: Options<CreateCloudAccountData, ThrowOnError>): RequestResult<CreateCloudAccountResponses, CreateCloudAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateCloudAccountResponses, CreateCloudAccountErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -363,7 +447,11 @@ export const createCloudAccount = <ThrowOnError extends boolean = false>(options
  * Forgets a cloud account in which there are no clusters. Nothing is changed in the cloud.
  */
 export const deleteCloudAccount = <ThrowOnError extends boolean = false>(options: Options<DeleteCloudAccountData, ThrowOnError>): RequestResult<DeleteCloudAccountResponses, DeleteCloudAccountErrors, ThrowOnError> => (options.client ?? client).delete<DeleteCloudAccountResponses, DeleteCloudAccountErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -378,7 +466,11 @@ export const deleteCloudAccount = <ThrowOnError extends boolean = false>(options
  * One cloud account, with what its last check found and what has to be done in the cloud.
  */
 export const getCloudAccount = <ThrowOnError extends boolean = false>(options: Options<GetCloudAccountData, ThrowOnError>): RequestResult<GetCloudAccountResponses, GetCloudAccountErrors, ThrowOnError> => (options.client ?? client).get<GetCloudAccountResponses, GetCloudAccountErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -393,7 +485,11 @@ export const getCloudAccount = <ThrowOnError extends boolean = false>(options: O
  * Gives it another name.
  */
 export const updateCloudAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateCloudAccountData, ThrowOnError>): RequestResult<UpdateCloudAccountResponses, UpdateCloudAccountErrors, ThrowOnError> => (options.client ?? client).patch<UpdateCloudAccountResponses, UpdateCloudAccountErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -412,7 +508,11 @@ export const updateCloudAccount = <ThrowOnError extends boolean = false>(options
  * Tries everything that the control plane does there, without doing it.
  */
 export const checkCloudAccount = <ThrowOnError extends boolean = false>(options: Options<CheckCloudAccountData, ThrowOnError>): RequestResult<CheckCloudAccountResponses, CheckCloudAccountErrors, ThrowOnError> => (options.client ?? client).post<CheckCloudAccountResponses, CheckCloudAccountErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -427,7 +527,11 @@ export const checkCloudAccount = <ThrowOnError extends boolean = false>(options:
  * The organisation's clusters, newest first.
  */
 export const listClusters = <ThrowOnError extends boolean = false>(options?: Options<ListClustersData, ThrowOnError>): RequestResult<ListClustersResponses, ListClustersErrors, ThrowOnError> => (options?.client ?? client).get<ListClustersResponses, ListClustersErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -442,7 +546,11 @@ export const listClusters = <ThrowOnError extends boolean = false>(options?: Opt
  * Orders a cluster. Follow the operation; the cluster can be used once it is active.
  */
 export const createCluster = <ThrowOnError extends boolean = false>(options: Options<CreateClusterData, ThrowOnError>): RequestResult<CreateClusterResponses, CreateClusterErrors, ThrowOnError> => (options.client ?? client).post<CreateClusterResponses, CreateClusterErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -461,7 +569,11 @@ export const createCluster = <ThrowOnError extends boolean = false>(options: Opt
  * Says what an order would come to, or what is wrong with it. Changes nothing.
  */
 export const checkClusterOrder = <ThrowOnError extends boolean = false>(options: Options<CheckClusterOrderData, ThrowOnError>): RequestResult<CheckClusterOrderResponses, CheckClusterOrderErrors, ThrowOnError> => (options.client ?? client).post<CheckClusterOrderResponses, CheckClusterOrderErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -480,7 +592,11 @@ export const checkClusterOrder = <ThrowOnError extends boolean = false>(options:
  * Deletes a cluster with all its data, for good.
  */
 export const deleteCluster = <ThrowOnError extends boolean = false>(options: Options<DeleteClusterData, ThrowOnError>): RequestResult<DeleteClusterResponses, DeleteClusterErrors, ThrowOnError> => (options.client ?? client).delete<DeleteClusterResponses, DeleteClusterErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -495,7 +611,11 @@ export const deleteCluster = <ThrowOnError extends boolean = false>(options: Opt
  * One cluster. Deleted ones can still be read: state deleted.
  */
 export const getCluster = <ThrowOnError extends boolean = false>(options: Options<GetClusterData, ThrowOnError>): RequestResult<GetClusterResponses, GetClusterErrors, ThrowOnError> => (options.client ?? client).get<GetClusterResponses, GetClusterErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -510,7 +630,11 @@ export const getCluster = <ThrowOnError extends boolean = false>(options: Option
  * Changes what only the control plane knows: name, tags, termination protection, healing. At once.
  */
 export const updateCluster = <ThrowOnError extends boolean = false>(options: Options<UpdateClusterData, ThrowOnError>): RequestResult<UpdateClusterResponses, UpdateClusterErrors, ThrowOnError> => (options.client ?? client).patch<UpdateClusterResponses, UpdateClusterErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -529,7 +653,11 @@ export const updateCluster = <ThrowOnError extends boolean = false>(options: Opt
  * From where roles may sign in to the database.
  */
 export const getAllowlist = <ThrowOnError extends boolean = false>(options: Options<GetAllowlistData, ThrowOnError>): RequestResult<GetAllowlistResponses, GetAllowlistErrors, ThrowOnError> => (options.client ?? client).get<GetAllowlistResponses, GetAllowlistErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -544,7 +672,11 @@ export const getAllowlist = <ThrowOnError extends boolean = false>(options: Opti
  * Puts a list in the place of the one before, on every node. Open connections stay open.
  */
 export const replaceAllowlist = <ThrowOnError extends boolean = false>(options: Options<ReplaceAllowlistData, ThrowOnError>): RequestResult<ReplaceAllowlistResponses, ReplaceAllowlistErrors, ThrowOnError> => (options.client ?? client).put<ReplaceAllowlistResponses, ReplaceAllowlistErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -563,7 +695,11 @@ export const replaceAllowlist = <ThrowOnError extends boolean = false>(options: 
  * When a cluster is backed up, by name.
  */
 export const listBackupSchedules = <ThrowOnError extends boolean = false>(options: Options<ListBackupSchedulesData, ThrowOnError>): RequestResult<ListBackupSchedulesResponses, ListBackupSchedulesErrors, ThrowOnError> => (options.client ?? client).get<ListBackupSchedulesResponses, ListBackupSchedulesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -578,7 +714,11 @@ export const listBackupSchedules = <ThrowOnError extends boolean = false>(option
  * Has a cluster backed up from now on.
  */
 export const createBackupSchedule = <ThrowOnError extends boolean = false>(options: Options<CreateBackupScheduleData, ThrowOnError>): RequestResult<CreateBackupScheduleResponses, CreateBackupScheduleErrors, ThrowOnError> => (options.client ?? client).post<CreateBackupScheduleResponses, CreateBackupScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -597,7 +737,11 @@ export const createBackupSchedule = <ThrowOnError extends boolean = false>(optio
  * Makes no more backups by it. Those that it made are kept as it said.
  */
 export const deleteBackupSchedule = <ThrowOnError extends boolean = false>(options: Options<DeleteBackupScheduleData, ThrowOnError>): RequestResult<DeleteBackupScheduleResponses, DeleteBackupScheduleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteBackupScheduleResponses, DeleteBackupScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -612,7 +756,11 @@ export const deleteBackupSchedule = <ThrowOnError extends boolean = false>(optio
  * Puts another schedule in its place. Backups that it made are kept as the new one says.
  */
 export const replaceBackupSchedule = <ThrowOnError extends boolean = false>(options: Options<ReplaceBackupScheduleData, ThrowOnError>): RequestResult<ReplaceBackupScheduleResponses, ReplaceBackupScheduleErrors, ThrowOnError> => (options.client ?? client).put<ReplaceBackupScheduleResponses, ReplaceBackupScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -631,7 +779,11 @@ export const replaceBackupSchedule = <ThrowOnError extends boolean = false>(opti
  * The backups of a cluster, newest first.
  */
 export const listClusterBackups = <ThrowOnError extends boolean = false>(options: Options<ListClusterBackupsData, ThrowOnError>): RequestResult<ListClusterBackupsResponses, ListClusterBackupsErrors, ThrowOnError> => (options.client ?? client).get<ListClusterBackupsResponses, ListClusterBackupsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -646,7 +798,11 @@ export const listClusterBackups = <ThrowOnError extends boolean = false>(options
  * Backs a cluster up now.
  */
 export const createBackup = <ThrowOnError extends boolean = false>(options: Options<CreateBackupData, ThrowOnError>): RequestResult<CreateBackupResponses, CreateBackupErrors, ThrowOnError> => (options.client ?? client).post<CreateBackupResponses, CreateBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -665,7 +821,11 @@ export const createBackup = <ThrowOnError extends boolean = false>(options: Opti
  * What a backup would come to, by what is known now. Changes nothing.
  */
 export const estimateBackup = <ThrowOnError extends boolean = false>(options: Options<EstimateBackupData, ThrowOnError>): RequestResult<EstimateBackupResponses, EstimateBackupErrors, ThrowOnError> => (options.client ?? client).get<EstimateBackupResponses, EstimateBackupErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -680,7 +840,11 @@ export const estimateBackup = <ThrowOnError extends boolean = false>(options: Op
  * Its tables to choose from, its last complete backup, and what can be done.
  */
 export const getClusterBackups = <ThrowOnError extends boolean = false>(options: Options<GetClusterBackupsData, ThrowOnError>): RequestResult<GetClusterBackupsResponses, GetClusterBackupsErrors, ThrowOnError> => (options.client ?? client).get<GetClusterBackupsResponses, GetClusterBackupsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -695,7 +859,11 @@ export const getClusterBackups = <ThrowOnError extends boolean = false>(options:
  * Begins a change of a cluster, in place. What cannot be is refused with the sentence its plan says.
  */
 export const changeCluster = <ThrowOnError extends boolean = false>(options: Options<ChangeClusterData, ThrowOnError>): RequestResult<ChangeClusterResponses, ChangeClusterErrors, ThrowOnError> => (options.client ?? client).post<ChangeClusterResponses, ChangeClusterErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -709,12 +877,62 @@ export const changeCluster = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
+ * Clone Cluster
+ *
+ * Makes a new cluster with what the tables of this one hold now: a backup, and a restore of it.
+ */
+export const cloneCluster = <ThrowOnError extends boolean = false>(options: Options<CloneClusterData, ThrowOnError>): RequestResult<CloneClusterResponses, CloneClusterErrors, ThrowOnError> => (options.client ?? client).post<CloneClusterResponses, CloneClusterErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/clone',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Plan Clone
+ *
+ * What cloning a cluster would do, and everything that is against it. Changes nothing.
+ */
+export const planClone = <ThrowOnError extends boolean = false>(options: Options<PlanCloneData, ThrowOnError>): RequestResult<PlanCloneResponses, PlanCloneErrors, ThrowOnError> => (options.client ?? client).post<PlanCloneResponses, PlanCloneErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/clone/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Get Connection
  *
  * How to connect: contact points, data centre, CA, and snippets for common drivers.
  */
 export const getConnection = <ThrowOnError extends boolean = false>(options: Options<GetConnectionData, ThrowOnError>): RequestResult<GetConnectionResponses, GetConnectionErrors, ThrowOnError> => (options.client ?? client).get<GetConnectionResponses, GetConnectionErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -729,7 +947,11 @@ export const getConnection = <ThrowOnError extends boolean = false>(options: Opt
  * Everything a driver needs except the password, as a zip.
  */
 export const downloadConnectionBundle = <ThrowOnError extends boolean = false>(options: Options<DownloadConnectionBundleData, ThrowOnError>): RequestResult<DownloadConnectionBundleResponses, DownloadConnectionBundleErrors, ThrowOnError> => (options.client ?? client).get<DownloadConnectionBundleResponses, DownloadConnectionBundleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -744,7 +966,11 @@ export const downloadConnectionBundle = <ThrowOnError extends boolean = false>(o
  * The certificate that the cluster's own certificates are checked with.
  */
 export const downloadCa = <ThrowOnError extends boolean = false>(options: Options<DownloadCaData, ThrowOnError>): RequestResult<DownloadCaResponses, DownloadCaErrors, ThrowOnError> => (options.client ?? client).get<DownloadCaResponses, DownloadCaErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -759,7 +985,11 @@ export const downloadCa = <ThrowOnError extends boolean = false>(options: Option
  * The administrator's password, once. Who needs it again sets a new one.
  */
 export const revealCredentials = <ThrowOnError extends boolean = false>(options: Options<RevealCredentialsData, ThrowOnError>): RequestResult<RevealCredentialsResponses, RevealCredentialsErrors, ThrowOnError> => (options.client ?? client).post<RevealCredentialsResponses, RevealCredentialsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -774,7 +1004,11 @@ export const revealCredentials = <ThrowOnError extends boolean = false>(options:
  * Sets a new administrator's password. When the operation has succeeded it can be revealed once.
  */
 export const rotateCredentials = <ThrowOnError extends boolean = false>(options: Options<RotateCredentialsData, ThrowOnError>): RequestResult<RotateCredentialsResponses, RotateCredentialsErrors, ThrowOnError> => (options.client ?? client).post<RotateCredentialsResponses, RotateCredentialsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -784,12 +1018,54 @@ export const rotateCredentials = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
+ * Get Diagnostics
+ *
+ * What a cluster's nodes can be asked, and what they were asked during the last day.
+ */
+export const getDiagnostics = <ThrowOnError extends boolean = false>(options: Options<GetDiagnosticsData, ThrowOnError>): RequestResult<GetDiagnosticsResponses, GetDiagnosticsErrors, ThrowOnError> => (options.client ?? client).get<GetDiagnosticsResponses, GetDiagnosticsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/diagnostics',
+    ...options
+});
+
+/**
+ * Get Diagnosis
+ *
+ * A question and, as soon as it is there, its answer. Answers are kept for a day.
+ */
+export const getDiagnosis = <ThrowOnError extends boolean = false>(options: Options<GetDiagnosisData, ThrowOnError>): RequestResult<GetDiagnosisResponses, GetDiagnosisErrors, ThrowOnError> => (options.client ?? client).get<GetDiagnosisResponses, GetDiagnosisErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/diagnostics/{diagnosis_id}',
+    ...options
+});
+
+/**
  * Delete Drill Schedule
  *
  * Makes no more drills by itself.
  */
 export const deleteDrillSchedule = <ThrowOnError extends boolean = false>(options: Options<DeleteDrillScheduleData, ThrowOnError>): RequestResult<DeleteDrillScheduleResponses, DeleteDrillScheduleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteDrillScheduleResponses, DeleteDrillScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -804,7 +1080,11 @@ export const deleteDrillSchedule = <ThrowOnError extends boolean = false>(option
  * Has the newest complete backup restored for a trial from now on.
  */
 export const setDrillSchedule = <ThrowOnError extends boolean = false>(options: Options<SetDrillScheduleData, ThrowOnError>): RequestResult<SetDrillScheduleResponses, SetDrillScheduleErrors, ThrowOnError> => (options.client ?? client).put<SetDrillScheduleResponses, SetDrillScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -823,7 +1103,11 @@ export const setDrillSchedule = <ThrowOnError extends boolean = false>(options: 
  * The restore drills of a cluster, newest first.
  */
 export const listDrills = <ThrowOnError extends boolean = false>(options: Options<ListDrillsData, ThrowOnError>): RequestResult<ListDrillsResponses, ListDrillsErrors, ThrowOnError> => (options.client ?? client).get<ListDrillsResponses, ListDrillsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -838,7 +1122,11 @@ export const listDrills = <ThrowOnError extends boolean = false>(options: Option
  * Restores a backup into a cluster that is made for it, compares the rows, and removes it.
  */
 export const startDrill = <ThrowOnError extends boolean = false>(options: Options<StartDrillData, ThrowOnError>): RequestResult<StartDrillResponses, StartDrillErrors, ThrowOnError> => (options.client ?? client).post<StartDrillResponses, StartDrillErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -857,7 +1145,11 @@ export const startDrill = <ThrowOnError extends boolean = false>(options: Option
  * When its backups are restored for a trial, what the last one has proved, and what can be done.
  */
 export const getClusterDrills = <ThrowOnError extends boolean = false>(options: Options<GetClusterDrillsData, ThrowOnError>): RequestResult<GetClusterDrillsResponses, GetClusterDrillsErrors, ThrowOnError> => (options.client ?? client).get<GetClusterDrillsResponses, GetClusterDrillsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -872,7 +1164,11 @@ export const getClusterDrills = <ThrowOnError extends boolean = false>(options: 
  * What a drill would do and compare, and everything that is against it. Changes nothing.
  */
 export const planDrill = <ThrowOnError extends boolean = false>(options: Options<PlanDrillData, ThrowOnError>): RequestResult<PlanDrillResponses, PlanDrillErrors, ThrowOnError> => (options.client ?? client).post<PlanDrillResponses, PlanDrillErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -891,7 +1187,11 @@ export const planDrill = <ThrowOnError extends boolean = false>(options: Options
  * What the control plane found to be wrong in one cluster, and what it did, newest first.
  */
 export const listClusterFindings = <ThrowOnError extends boolean = false>(options: Options<ListClusterFindingsData, ThrowOnError>): RequestResult<ListClusterFindingsResponses, ListClusterFindingsErrors, ThrowOnError> => (options.client ?? client).get<ListClusterFindingsResponses, ListClusterFindingsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -906,7 +1206,11 @@ export const listClusterFindings = <ThrowOnError extends boolean = false>(option
  * What was brought into a cluster from elsewhere, and what was looked at for that.
  */
 export const listImports = <ThrowOnError extends boolean = false>(options: Options<ListImportsData, ThrowOnError>): RequestResult<ListImportsResponses, ListImportsErrors, ThrowOnError> => (options.client ?? client).get<ListImportsResponses, ListImportsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -921,7 +1225,11 @@ export const listImports = <ThrowOnError extends boolean = false>(options: Optio
  * Brings SSTables of another cluster into this one: fetched and verified first, changed afterwards.
  */
 export const createImport = <ThrowOnError extends boolean = false>(options: Options<CreateImportData, ThrowOnError>): RequestResult<CreateImportResponses, CreateImportErrors, ThrowOnError> => (options.client ?? client).post<CreateImportResponses, CreateImportErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -940,7 +1248,11 @@ export const createImport = <ThrowOnError extends boolean = false>(options: Opti
  * Looks at SSTables in a location and says what an import would do, and all that is against it. Changes nothing.
  */
 export const planImport = <ThrowOnError extends boolean = false>(options: Options<PlanImportData, ThrowOnError>): RequestResult<PlanImportResponses, PlanImportErrors, ThrowOnError> => (options.client ?? client).post<PlanImportResponses, PlanImportErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -959,7 +1271,11 @@ export const planImport = <ThrowOnError extends boolean = false>(options: Option
  * Whether commit logs are archived, how far each node is, and the moments that can be restored to.
  */
 export const getLogArchive = <ThrowOnError extends boolean = false>(options: Options<GetLogArchiveData, ThrowOnError>): RequestResult<GetLogArchiveResponses, GetLogArchiveErrors, ThrowOnError> => (options.client ?? client).get<GetLogArchiveResponses, GetLogArchiveErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -974,7 +1290,11 @@ export const getLogArchive = <ThrowOnError extends boolean = false>(options: Opt
  * Turns the archive of commit logs on or off. What was archived stays as long as it can be used.
  */
 export const setLogArchive = <ThrowOnError extends boolean = false>(options: Options<SetLogArchiveData, ThrowOnError>): RequestResult<SetLogArchiveResponses, SetLogArchiveErrors, ThrowOnError> => (options.client ?? client).put<SetLogArchiveResponses, SetLogArchiveErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -993,7 +1313,11 @@ export const setLogArchive = <ThrowOnError extends boolean = false>(options: Opt
  * When automatic work on the cluster that can wait may be done. No windows: at any time.
  */
 export const getMaintenanceWindows = <ThrowOnError extends boolean = false>(options: Options<GetMaintenanceWindowsData, ThrowOnError>): RequestResult<GetMaintenanceWindowsResponses, GetMaintenanceWindowsErrors, ThrowOnError> => (options.client ?? client).get<GetMaintenanceWindowsResponses, GetMaintenanceWindowsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1008,7 +1332,11 @@ export const getMaintenanceWindows = <ThrowOnError extends boolean = false>(opti
  * Puts these windows in the place of those before. Allowed whenever update_cluster is.
  */
 export const setMaintenanceWindows = <ThrowOnError extends boolean = false>(options: Options<SetMaintenanceWindowsData, ThrowOnError>): RequestResult<SetMaintenanceWindowsResponses, SetMaintenanceWindowsErrors, ThrowOnError> => (options.client ?? client).put<SetMaintenanceWindowsResponses, SetMaintenanceWindowsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1022,12 +1350,107 @@ export const setMaintenanceWindows = <ThrowOnError extends boolean = false>(opti
 });
 
 /**
+ * Get Cluster Metrics
+ *
+ * The charts of a dashboard over a time, for the cluster or split by zone or node.
+ */
+export const getClusterMetrics = <ThrowOnError extends boolean = false>(options: Options<GetClusterMetricsData, ThrowOnError>): RequestResult<GetClusterMetricsResponses, GetClusterMetricsErrors, ThrowOnError> => (options.client ?? client).get<GetClusterMetricsResponses, GetClusterMetricsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/metrics',
+    ...options
+});
+
+/**
+ * Federate Metrics
+ *
+ * The cluster's own series for a Prometheus of yours: give it this address and the cluster's metrics token.
+ */
+export const federateMetrics = <ThrowOnError extends boolean = false>(options: Options<FederateMetricsData, ThrowOnError>): RequestResult<FederateMetricsResponses, FederateMetricsErrors, ThrowOnError> => (options.client ?? client).get<FederateMetricsResponses, FederateMetricsErrors, ThrowOnError>({
+    security: [{
+            key: 'FederationAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/metrics/federate',
+    ...options
+});
+
+/**
+ * Revoke Metrics Token
+ *
+ * Revokes the token at once.
+ */
+export const revokeMetricsToken = <ThrowOnError extends boolean = false>(options: Options<RevokeMetricsTokenData, ThrowOnError>): RequestResult<RevokeMetricsTokenResponses, RevokeMetricsTokenErrors, ThrowOnError> => (options.client ?? client).delete<RevokeMetricsTokenResponses, RevokeMetricsTokenErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/metrics/token',
+    ...options
+});
+
+/**
+ * Get Metrics Token
+ *
+ * Whether there is a token that opens the numbers of this cluster, and nothing else.
+ */
+export const getMetricsToken = <ThrowOnError extends boolean = false>(options: Options<GetMetricsTokenData, ThrowOnError>): RequestResult<GetMetricsTokenResponses, GetMetricsTokenErrors, ThrowOnError> => (options.client ?? client).get<GetMetricsTokenResponses, GetMetricsTokenErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/metrics/token',
+    ...options
+});
+
+/**
+ * Create Metrics Token
+ *
+ * Makes a token for federate_metrics. The one that was there is worth nothing any more.
+ */
+export const createMetricsToken = <ThrowOnError extends boolean = false>(options: Options<CreateMetricsTokenData, ThrowOnError>): RequestResult<CreateMetricsTokenResponses, CreateMetricsTokenErrors, ThrowOnError> => (options.client ?? client).post<CreateMetricsTokenResponses, CreateMetricsTokenErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/metrics/token',
+    ...options
+});
+
+/**
  * Get Cluster Network
  *
  * The networks of a cluster's data centres, and what they can be connected with.
  */
 export const getClusterNetwork = <ThrowOnError extends boolean = false>(options: Options<GetClusterNetworkData, ThrowOnError>): RequestResult<GetClusterNetworkResponses, GetClusterNetworkErrors, ThrowOnError> => (options.client ?? client).get<GetClusterNetworkResponses, GetClusterNetworkErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1042,7 +1465,11 @@ export const getClusterNetwork = <ThrowOnError extends boolean = false>(options:
  * Peerings and endpoints of a cluster's networks, newest first.
  */
 export const listNetworkConnections = <ThrowOnError extends boolean = false>(options: Options<ListNetworkConnectionsData, ThrowOnError>): RequestResult<ListNetworkConnectionsResponses, ListNetworkConnectionsErrors, ThrowOnError> => (options.client ?? client).get<ListNetworkConnectionsResponses, ListNetworkConnectionsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1057,7 +1484,11 @@ export const listNetworkConnections = <ThrowOnError extends boolean = false>(opt
  * Asks the provider for a peering or an endpoint. Its message says what is left to do at the other end.
  */
 export const createNetworkConnection = <ThrowOnError extends boolean = false>(options: Options<CreateNetworkConnectionData, ThrowOnError>): RequestResult<CreateNetworkConnectionResponses, CreateNetworkConnectionErrors, ThrowOnError> => (options.client ?? client).post<CreateNetworkConnectionResponses, CreateNetworkConnectionErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1076,7 +1507,11 @@ export const createNetworkConnection = <ThrowOnError extends boolean = false>(op
  * Takes a connection away; who came through it does not any more.
  */
 export const deleteNetworkConnection = <ThrowOnError extends boolean = false>(options: Options<DeleteNetworkConnectionData, ThrowOnError>): RequestResult<DeleteNetworkConnectionResponses, DeleteNetworkConnectionErrors, ThrowOnError> => (options.client ?? client).delete<DeleteNetworkConnectionResponses, DeleteNetworkConnectionErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1091,7 +1526,11 @@ export const deleteNetworkConnection = <ThrowOnError extends boolean = false>(op
  * One connection. Those that were deleted can still be read.
  */
 export const getNetworkConnection = <ThrowOnError extends boolean = false>(options: Options<GetNetworkConnectionData, ThrowOnError>): RequestResult<GetNetworkConnectionResponses, GetNetworkConnectionErrors, ThrowOnError> => (options.client ?? client).get<GetNetworkConnectionResponses, GetNetworkConnectionErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1106,7 +1545,11 @@ export const getNetworkConnection = <ThrowOnError extends boolean = false>(optio
  * The nodes of a cluster and their state, in the order of their position.
  */
 export const listClusterNodes = <ThrowOnError extends boolean = false>(options: Options<ListClusterNodesData, ThrowOnError>): RequestResult<ListClusterNodesResponses, ListClusterNodesErrors, ThrowOnError> => (options.client ?? client).get<ListClusterNodesResponses, ListClusterNodesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1121,7 +1564,11 @@ export const listClusterNodes = <ThrowOnError extends boolean = false>(options: 
  * One node. Those that have ended can still be read: state deleted.
  */
 export const getClusterNode = <ThrowOnError extends boolean = false>(options: Options<GetClusterNodeData, ThrowOnError>): RequestResult<GetClusterNodeResponses, GetClusterNodeErrors, ThrowOnError> => (options.client ?? client).get<GetClusterNodeResponses, GetClusterNodeErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1131,12 +1578,39 @@ export const getClusterNode = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * Ask Node
+ *
+ * Asks a node something about itself. Changes nothing; the answer is there in a moment, or when it has sampled.
+ */
+export const askNode = <ThrowOnError extends boolean = false>(options: Options<AskNodeData, ThrowOnError>): RequestResult<AskNodeResponses, AskNodeErrors, ThrowOnError> => (options.client ?? client).post<AskNodeResponses, AskNodeErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/nodes/{node_id}/diagnostics',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Get Node Tuning
  *
  * How a node's machine was made ready and how it is tuned: asked at first boot, then about once an hour.
  */
 export const getNodeTuning = <ThrowOnError extends boolean = false>(options: Options<GetNodeTuningData, ThrowOnError>): RequestResult<GetNodeTuningResponses, GetNodeTuningErrors, ThrowOnError> => (options.client ?? client).get<GetNodeTuningResponses, GetNodeTuningErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1153,7 +1627,11 @@ export const getNodeTuning = <ThrowOnError extends boolean = false>(options: Opt
  * Changes nothing. What it says holds for this moment: change_cluster looks again.
  */
 export const planChange = <ThrowOnError extends boolean = false>(options: Options<PlanChangeData, ThrowOnError>): RequestResult<PlanChangeResponses, PlanChangeErrors, ThrowOnError> => (options.client ?? client).post<PlanChangeResponses, PlanChangeErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1172,7 +1650,11 @@ export const planChange = <ThrowOnError extends boolean = false>(options: Option
  * When the cluster is repaired, what runs now, and how well its tables are protected.
  */
 export const getRepairs = <ThrowOnError extends boolean = false>(options: Options<GetRepairsData, ThrowOnError>): RequestResult<GetRepairsResponses, GetRepairsErrors, ThrowOnError> => (options.client ?? client).get<GetRepairsResponses, GetRepairsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1187,7 +1669,11 @@ export const getRepairs = <ThrowOnError extends boolean = false>(options: Option
  * Says what a run would repair, in how many segments, and how long it would take. Changes nothing.
  */
 export const planRepair = <ThrowOnError extends boolean = false>(options: Options<PlanRepairData, ThrowOnError>): RequestResult<PlanRepairResponses, PlanRepairErrors, ThrowOnError> => (options.client ?? client).post<PlanRepairResponses, PlanRepairErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1206,7 +1692,11 @@ export const planRepair = <ThrowOnError extends boolean = false>(options: Option
  * Runs, newest first.
  */
 export const listRepairRuns = <ThrowOnError extends boolean = false>(options: Options<ListRepairRunsData, ThrowOnError>): RequestResult<ListRepairRunsResponses, ListRepairRunsErrors, ThrowOnError> => (options.client ?? client).get<ListRepairRunsResponses, ListRepairRunsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1221,7 +1711,11 @@ export const listRepairRuns = <ThrowOnError extends boolean = false>(options: Op
  * Starts a run now. Its operation can be paused, resumed and cancelled: what is repaired by then counts.
  */
 export const runRepair = <ThrowOnError extends boolean = false>(options: Options<RunRepairData, ThrowOnError>): RequestResult<RunRepairResponses, RunRepairErrors, ThrowOnError> => (options.client ?? client).post<RunRepairResponses, RunRepairErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1240,7 +1734,11 @@ export const runRepair = <ThrowOnError extends boolean = false>(options: Options
  * One run with its plan.
  */
 export const getRepairRun = <ThrowOnError extends boolean = false>(options: Options<GetRepairRunData, ThrowOnError>): RequestResult<GetRepairRunResponses, GetRepairRunErrors, ThrowOnError> => (options.client ?? client).get<GetRepairRunResponses, GetRepairRunErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1255,7 +1753,11 @@ export const getRepairRun = <ThrowOnError extends boolean = false>(options: Opti
  * Which parts of the ring a run has repaired, table by table, and what each node does for it now.
  */
 export const getRepairMap = <ThrowOnError extends boolean = false>(options: Options<GetRepairMapData, ThrowOnError>): RequestResult<GetRepairMapResponses, GetRepairMapErrors, ThrowOnError> => (options.client ?? client).get<GetRepairMapResponses, GetRepairMapErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1270,7 +1772,11 @@ export const getRepairMap = <ThrowOnError extends boolean = false>(options: Opti
  * The segments that a run has started so far, newest first. Of old runs only those that were given up are kept.
  */
 export const listRepairSegments = <ThrowOnError extends boolean = false>(options: Options<ListRepairSegmentsData, ThrowOnError>): RequestResult<ListRepairSegmentsResponses, ListRepairSegmentsErrors, ThrowOnError> => (options.client ?? client).get<ListRepairSegmentsResponses, ListRepairSegmentsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1285,7 +1791,11 @@ export const listRepairSegments = <ThrowOnError extends boolean = false>(options
  * Changes when and how hard the cluster is repaired. Holds at once, for a run that is going on, too.
  */
 export const setRepairSchedule = <ThrowOnError extends boolean = false>(options: Options<SetRepairScheduleData, ThrowOnError>): RequestResult<SetRepairScheduleResponses, SetRepairScheduleErrors, ThrowOnError> => (options.client ?? client).patch<SetRepairScheduleResponses, SetRepairScheduleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1304,7 +1814,11 @@ export const setRepairSchedule = <ThrowOnError extends boolean = false>(options:
  * The cluster's tables with how they are repaired and until when deleted data stays deleted, by name.
  */
 export const listRepairTables = <ThrowOnError extends boolean = false>(options: Options<ListRepairTablesData, ThrowOnError>): RequestResult<ListRepairTablesResponses, ListRepairTablesErrors, ThrowOnError> => (options.client ?? client).get<ListRepairTablesResponses, ListRepairTablesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1319,7 +1833,11 @@ export const listRepairTables = <ThrowOnError extends boolean = false>(options: 
  * Changes how a table is repaired, from the next run on.
  */
 export const setRepairPolicy = <ThrowOnError extends boolean = false>(options: Options<SetRepairPolicyData, ThrowOnError>): RequestResult<SetRepairPolicyResponses, SetRepairPolicyErrors, ThrowOnError> => (options.client ?? client).patch<SetRepairPolicyResponses, SetRepairPolicyErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1338,7 +1856,11 @@ export const setRepairPolicy = <ThrowOnError extends boolean = false>(options: O
  * What was restored into a cluster, newest first.
  */
 export const listRestores = <ThrowOnError extends boolean = false>(options: Options<ListRestoresData, ThrowOnError>): RequestResult<ListRestoresResponses, ListRestoresErrors, ThrowOnError> => (options.client ?? client).get<ListRestoresResponses, ListRestoresErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1353,7 +1875,11 @@ export const listRestores = <ThrowOnError extends boolean = false>(options: Opti
  * The roles of the database as it told them last, with all they may do and through which role.
  */
 export const listRoles = <ThrowOnError extends boolean = false>(options: Options<ListRolesData, ThrowOnError>): RequestResult<ListRolesResponses, ListRolesErrors, ThrowOnError> => (options.client ?? client).get<ListRolesResponses, ListRolesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1368,7 +1894,11 @@ export const listRoles = <ThrowOnError extends boolean = false>(options: Options
  * Makes a role. If it can sign in, its password can be revealed once when the operation has succeeded.
  */
 export const createRole = <ThrowOnError extends boolean = false>(options: Options<CreateRoleData, ThrowOnError>): RequestResult<CreateRoleResponses, CreateRoleErrors, ThrowOnError> => (options.client ?? client).post<CreateRoleResponses, CreateRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1387,7 +1917,11 @@ export const createRole = <ThrowOnError extends boolean = false>(options: Option
  * Reads roles and permissions anew, for example after they were changed with CQL.
  */
 export const refreshRoles = <ThrowOnError extends boolean = false>(options: Options<RefreshRolesData, ThrowOnError>): RequestResult<RefreshRolesResponses, RefreshRolesErrors, ThrowOnError> => (options.client ?? client).post<RefreshRolesResponses, RefreshRolesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1402,7 +1936,11 @@ export const refreshRoles = <ThrowOnError extends boolean = false>(options: Opti
  * Takes a role away with all it was granted. A cancel does not bring it back.
  */
 export const deleteRole = <ThrowOnError extends boolean = false>(options: Options<DeleteRoleData, ThrowOnError>): RequestResult<DeleteRoleResponses, DeleteRoleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteRoleResponses, DeleteRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1417,7 +1955,11 @@ export const deleteRole = <ThrowOnError extends boolean = false>(options: Option
  * Lets a role sign in, or not any more. Open connections stay open.
  */
 export const updateRole = <ThrowOnError extends boolean = false>(options: Options<UpdateRoleData, ThrowOnError>): RequestResult<UpdateRoleResponses, UpdateRoleErrors, ThrowOnError> => (options.client ?? client).patch<UpdateRoleResponses, UpdateRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1436,7 +1978,11 @@ export const updateRole = <ThrowOnError extends boolean = false>(options: Option
  * Takes permissions on a resource, or a membership, away from a role.
  */
 export const revokeRole = <ThrowOnError extends boolean = false>(options: Options<RevokeRoleData, ThrowOnError>): RequestResult<RevokeRoleResponses, RevokeRoleErrors, ThrowOnError> => (options.client ?? client).delete<RevokeRoleResponses, RevokeRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1451,7 +1997,11 @@ export const revokeRole = <ThrowOnError extends boolean = false>(options: Option
  * Gives a role permissions on a resource, or makes it a member of another role.
  */
 export const grantRole = <ThrowOnError extends boolean = false>(options: Options<GrantRoleData, ThrowOnError>): RequestResult<GrantRoleResponses, GrantRoleErrors, ThrowOnError> => (options.client ?? client).post<GrantRoleResponses, GrantRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1470,7 +2020,11 @@ export const grantRole = <ThrowOnError extends boolean = false>(options: Options
  * The password that was made for a role, once.
  */
 export const revealRolePassword = <ThrowOnError extends boolean = false>(options: Options<RevealRolePasswordData, ThrowOnError>): RequestResult<RevealRolePasswordResponses, RevealRolePasswordErrors, ThrowOnError> => (options.client ?? client).post<RevealRolePasswordResponses, RevealRolePasswordErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1485,7 +2039,11 @@ export const revealRolePassword = <ThrowOnError extends boolean = false>(options
  * Sets a new password. When the operation has succeeded it can be revealed once.
  */
 export const rotateRolePassword = <ThrowOnError extends boolean = false>(options: Options<RotateRolePasswordData, ThrowOnError>): RequestResult<RotateRolePasswordResponses, RotateRolePasswordErrors, ThrowOnError> => (options.client ?? client).post<RotateRolePasswordResponses, RotateRolePasswordErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1495,12 +2053,54 @@ export const rotateRolePassword = <ThrowOnError extends boolean = false>(options
 });
 
 /**
+ * List Table Metrics
+ *
+ * Every table with its numbers of now, its sparklines, and when it was repaired and backed up.
+ */
+export const listTableMetrics = <ThrowOnError extends boolean = false>(options: Options<ListTableMetricsData, ThrowOnError>): RequestResult<ListTableMetricsResponses, ListTableMetricsErrors, ThrowOnError> => (options.client ?? client).get<ListTableMetricsResponses, ListTableMetricsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/tables/metrics',
+    ...options
+});
+
+/**
+ * Get Table Metrics
+ *
+ * The charts of a table over a time. Percentiles are those of all its replicas together.
+ */
+export const getTableMetrics = <ThrowOnError extends boolean = false>(options: Options<GetTableMetricsData, ThrowOnError>): RequestResult<GetTableMetricsResponses, GetTableMetricsErrors, ThrowOnError> => (options.client ?? client).get<GetTableMetricsResponses, GetTableMetricsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/tables/{keyspace}/{table}/metrics',
+    ...options
+});
+
+/**
  * Get Drill
  *
  * What one drill has shown.
  */
 export const getDrill = <ThrowOnError extends boolean = false>(options: Options<GetDrillData, ThrowOnError>): RequestResult<GetDrillResponses, GetDrillErrors, ThrowOnError> => (options.client ?? client).get<GetDrillResponses, GetDrillErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1517,7 +2117,11 @@ export const getDrill = <ThrowOnError extends boolean = false>(options: Options<
  * `organisation` does what the header Ringmaster-Organisation does: a browser's EventSource cannot send headers.
  */
 export const streamEvents = <ThrowOnError extends boolean = false>(options?: Options<StreamEventsData, ThrowOnError, StreamEventsResponse>): Promise<ServerSentEventsResult<StreamEventsResponses>> => (options?.client ?? client).sse.get<StreamEventsResponses, StreamEventsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1532,7 +2136,11 @@ export const streamEvents = <ThrowOnError extends boolean = false>(options?: Opt
  * What the control plane found to be wrong in the organisation's clusters, and what it did, newest first.
  */
 export const listFindings = <ThrowOnError extends boolean = false>(options?: Options<ListFindingsData, ThrowOnError>): RequestResult<ListFindingsResponses, ListFindingsErrors, ThrowOnError> => (options?.client ?? client).get<ListFindingsResponses, ListFindingsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1547,7 +2155,11 @@ export const listFindings = <ThrowOnError extends boolean = false>(options?: Opt
  * The images that machines are made from, newest first.
  */
 export const listImages = <ThrowOnError extends boolean = false>(options?: Options<ListImagesData, ThrowOnError>): RequestResult<ListImagesResponses, ListImagesErrors, ThrowOnError> => (options?.client ?? client).get<ListImagesResponses, ListImagesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1562,7 +2174,11 @@ export const listImages = <ThrowOnError extends boolean = false>(options?: Optio
  * Makes an image known that was baked. An image never changes.
  */
 export const registerImage = <ThrowOnError extends boolean = false>(options: Options<RegisterImageData, ThrowOnError>): RequestResult<RegisterImageResponses, RegisterImageErrors, ThrowOnError> => (options.client ?? client).post<RegisterImageResponses, RegisterImageErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1581,7 +2197,11 @@ export const registerImage = <ThrowOnError extends boolean = false>(options: Opt
  * One image. Deprecated ones can still be read.
  */
 export const getImage = <ThrowOnError extends boolean = false>(options: Options<GetImageData, ThrowOnError>): RequestResult<GetImageResponses, GetImageErrors, ThrowOnError> => (options.client ?? client).get<GetImageResponses, GetImageErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1596,7 +2216,11 @@ export const getImage = <ThrowOnError extends boolean = false>(options: Options<
  * New machines of its engine version, region and architecture are made from it.
  */
 export const makeImageDefault = <ThrowOnError extends boolean = false>(options: Options<MakeImageDefaultData, ThrowOnError>): RequestResult<MakeImageDefaultResponses, MakeImageDefaultErrors, ThrowOnError> => (options.client ?? client).post<MakeImageDefaultResponses, MakeImageDefaultErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1611,7 +2235,11 @@ export const makeImageDefault = <ThrowOnError extends boolean = false>(options: 
  * No new cluster is made from it; clusters that run from it are told.
  */
 export const deprecateImage = <ThrowOnError extends boolean = false>(options: Options<DeprecateImageData, ThrowOnError>): RequestResult<DeprecateImageResponses, DeprecateImageErrors, ThrowOnError> => (options.client ?? client).post<DeprecateImageResponses, DeprecateImageErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1630,7 +2258,11 @@ export const deprecateImage = <ThrowOnError extends boolean = false>(options: Op
  * Takes a deprecation back.
  */
 export const restoreImage = <ThrowOnError extends boolean = false>(options: Options<RestoreImageData, ThrowOnError>): RequestResult<RestoreImageResponses, RestoreImageErrors, ThrowOnError> => (options.client ?? client).post<RestoreImageResponses, RestoreImageErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1645,7 +2277,11 @@ export const restoreImage = <ThrowOnError extends boolean = false>(options: Opti
  * One import: what was found, what is against it, how far it is.
  */
 export const getImport = <ThrowOnError extends boolean = false>(options: Options<GetImportData, ThrowOnError>): RequestResult<GetImportResponses, GetImportErrors, ThrowOnError> => (options.client ?? client).get<GetImportResponses, GetImportErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1660,7 +2296,11 @@ export const getImport = <ThrowOnError extends boolean = false>(options: Options
  * Every invitation, open or not, newest first.
  */
 export const listInvitations = <ThrowOnError extends boolean = false>(options?: Options<ListInvitationsData, ThrowOnError>): RequestResult<ListInvitationsResponses, ListInvitationsErrors, ThrowOnError> => (options?.client ?? client).get<ListInvitationsResponses, ListInvitationsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1675,7 +2315,11 @@ export const listInvitations = <ThrowOnError extends boolean = false>(options?: 
  * Makes a link with which one person joins. It is shown once and works for seven days.
  */
 export const createInvitation = <ThrowOnError extends boolean = false>(options: Options<CreateInvitationData, ThrowOnError>): RequestResult<CreateInvitationResponses, CreateInvitationErrors, ThrowOnError> => (options.client ?? client).post<CreateInvitationResponses, CreateInvitationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1715,7 +2359,11 @@ export const getInvitationOffer = <ThrowOnError extends boolean = false>(options
  * Makes an open invitation's link useless.
  */
 export const revokeInvitation = <ThrowOnError extends boolean = false>(options: Options<RevokeInvitationData, ThrowOnError>): RequestResult<RevokeInvitationResponses, RevokeInvitationErrors, ThrowOnError> => (options.client ?? client).delete<RevokeInvitationResponses, RevokeInvitationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1730,7 +2378,11 @@ export const revokeInvitation = <ThrowOnError extends boolean = false>(options: 
  * The people of the organisation, newest first.
  */
 export const listMembers = <ThrowOnError extends boolean = false>(options?: Options<ListMembersData, ThrowOnError>): RequestResult<ListMembersResponses, ListMembersErrors, ThrowOnError> => (options?.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1745,7 +2397,11 @@ export const listMembers = <ThrowOnError extends boolean = false>(options?: Opti
  * Takes a person out of the organisation. Their API tokens for it end at once.
  */
 export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>): RequestResult<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError> => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1760,7 +2416,11 @@ export const removeMember = <ThrowOnError extends boolean = false>(options: Opti
  * Gives a member another role. Only owners change owners; nobody gives a role above their own.
  */
 export const changeMemberRole = <ThrowOnError extends boolean = false>(options: Options<ChangeMemberRoleData, ThrowOnError>): RequestResult<ChangeMemberRoleResponses, ChangeMemberRoleErrors, ThrowOnError> => (options.client ?? client).patch<ChangeMemberRoleResponses, ChangeMemberRoleErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1774,12 +2434,35 @@ export const changeMemberRole = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
+ * Get Metrics Catalogue
+ *
+ * Dashboards with their charts, and the columns of the page of tables.
+ */
+export const getMetricsCatalogue = <ThrowOnError extends boolean = false>(options?: Options<GetMetricsCatalogueData, ThrowOnError>): RequestResult<GetMetricsCatalogueResponses, GetMetricsCatalogueErrors, ThrowOnError> => (options?.client ?? client).get<GetMetricsCatalogueResponses, GetMetricsCatalogueErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/metrics/catalogue',
+    ...options
+});
+
+/**
  * List Operations
  *
  * The organisation's operations, newest first: what is being done, and everything that was.
  */
 export const listOperations = <ThrowOnError extends boolean = false>(options?: Options<ListOperationsData, ThrowOnError>): RequestResult<ListOperationsResponses, ListOperationsErrors, ThrowOnError> => (options?.client ?? client).get<ListOperationsResponses, ListOperationsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1794,7 +2477,11 @@ export const listOperations = <ThrowOnError extends boolean = false>(options?: O
  * One operation with every step of its plan.
  */
 export const getOperation = <ThrowOnError extends boolean = false>(options: Options<GetOperationData, ThrowOnError>): RequestResult<GetOperationResponses, GetOperationErrors, ThrowOnError> => (options.client ?? client).get<GetOperationResponses, GetOperationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1809,7 +2496,11 @@ export const getOperation = <ThrowOnError extends boolean = false>(options: Opti
  * Asks for an operation to be stopped and undone. It is cancelled when everything it did has been taken back.
  */
 export const cancelOperation = <ThrowOnError extends boolean = false>(options: Options<CancelOperationData, ThrowOnError>): RequestResult<CancelOperationResponses, CancelOperationErrors, ThrowOnError> => (options.client ?? client).post<CancelOperationResponses, CancelOperationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1824,7 +2515,11 @@ export const cancelOperation = <ThrowOnError extends boolean = false>(options: O
  * Asks for an operation to stop where it safely can, between two groups of steps, until it is resumed.
  */
 export const pauseOperation = <ThrowOnError extends boolean = false>(options: Options<PauseOperationData, ThrowOnError>): RequestResult<PauseOperationResponses, PauseOperationErrors, ThrowOnError> => (options.client ?? client).post<PauseOperationResponses, PauseOperationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1839,7 +2534,11 @@ export const pauseOperation = <ThrowOnError extends boolean = false>(options: Op
  * Lets a paused operation go on: at once, or when the operation that it then waits for has ended.
  */
 export const resumeOperation = <ThrowOnError extends boolean = false>(options: Options<ResumeOperationData, ThrowOnError>): RequestResult<ResumeOperationResponses, ResumeOperationErrors, ThrowOnError> => (options.client ?? client).post<ResumeOperationResponses, ResumeOperationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1854,7 +2553,11 @@ export const resumeOperation = <ThrowOnError extends boolean = false>(options: O
  * Tries again at once: what is blocked, or what waits after a failure.
  */
 export const retryOperation = <ThrowOnError extends boolean = false>(options: Options<RetryOperationData, ThrowOnError>): RequestResult<RetryOperationResponses, RetryOperationErrors, ThrowOnError> => (options.client ?? client).post<RetryOperationResponses, RetryOperationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1869,7 +2572,11 @@ export const retryOperation = <ThrowOnError extends boolean = false>(options: Op
  * The organisation this request is about.
  */
 export const getOrganisation = <ThrowOnError extends boolean = false>(options?: Options<GetOrganisationData, ThrowOnError>): RequestResult<GetOrganisationResponses, GetOrganisationErrors, ThrowOnError> => (options?.client ?? client).get<GetOrganisationResponses, GetOrganisationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1884,7 +2591,11 @@ export const getOrganisation = <ThrowOnError extends boolean = false>(options?: 
  * How far a restore is, node by node.
  */
 export const getRestore = <ThrowOnError extends boolean = false>(options: Options<GetRestoreData, ThrowOnError>): RequestResult<GetRestoreResponses, GetRestoreErrors, ThrowOnError> => (options.client ?? client).get<GetRestoreResponses, GetRestoreErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1899,7 +2610,11 @@ export const getRestore = <ThrowOnError extends boolean = false>(options: Option
  * What taking over a copy would do, and everything that is against it. Changes nothing.
  */
 export const planTakeOver = <ThrowOnError extends boolean = false>(options: Options<PlanTakeOverData, ThrowOnError>): RequestResult<PlanTakeOverResponses, PlanTakeOverErrors, ThrowOnError> => (options.client ?? client).get<PlanTakeOverResponses, PlanTakeOverErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1914,7 +2629,11 @@ export const planTakeOver = <ThrowOnError extends boolean = false>(options: Opti
  * Gives the live tables the rows that a finished copy shows. What they hold is backed up first.
  */
 export const takeOver = <ThrowOnError extends boolean = false>(options: Options<TakeOverData, ThrowOnError>): RequestResult<TakeOverResponses, TakeOverErrors, ThrowOnError> => (options.client ?? client).post<TakeOverResponses, TakeOverErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1940,7 +2659,11 @@ export const getSession = <ThrowOnError extends boolean = false>(options?: Optio
  * Your API tokens, newest first; with members:write those of the whole organisation.
  */
 export const listTokens = <ThrowOnError extends boolean = false>(options?: Options<ListTokensData, ThrowOnError>): RequestResult<ListTokensResponses, ListTokensErrors, ThrowOnError> => (options?.client ?? client).get<ListTokensResponses, ListTokensErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1955,7 +2678,11 @@ export const listTokens = <ThrowOnError extends boolean = false>(options?: Optio
  * Makes an API token. The secret is shown once. Scopes can only be permissions you have yourself.
  */
 export const createToken = <ThrowOnError extends boolean = false>(options: Options<CreateTokenData, ThrowOnError>): RequestResult<CreateTokenResponses, CreateTokenErrors, ThrowOnError> => (options.client ?? client).post<CreateTokenResponses, CreateTokenErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'
@@ -1974,7 +2701,11 @@ export const createToken = <ThrowOnError extends boolean = false>(options: Optio
  * Ends a token at once. Revoking twice is revoking once.
  */
 export const revokeToken = <ThrowOnError extends boolean = false>(options: Options<RevokeTokenData, ThrowOnError>): RequestResult<RevokeTokenResponses, RevokeTokenErrors, ThrowOnError> => (options.client ?? client).delete<RevokeTokenResponses, RevokeTokenErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, {
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
             in: 'cookie',
             name: 'ringmaster_session',
             type: 'apiKey'

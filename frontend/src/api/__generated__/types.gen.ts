@@ -239,6 +239,132 @@ export type AllowlistStarted = {
 };
 
 /**
+ * Answer
+ *
+ * Every question is answered with some of these parts.
+ */
+export type Answer = {
+    /**
+     * Taken At
+     *
+     * By the node's clock
+     */
+    taken_at: string;
+    /**
+     * Facts
+     */
+    facts?: Array<AnswerFact>;
+    /**
+     * Tables
+     */
+    tables?: Array<AnswerTable>;
+    log?: AnswerLog | null;
+    flame?: AnswerFlame | null;
+    /**
+     * Notes
+     *
+     * Sentences about what the answer does and does not hold
+     */
+    notes?: Array<string>;
+};
+
+/**
+ * AnswerColumn
+ */
+export type AnswerColumn = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Unit
+     *
+     * text, flag, time (RFC 3339), or of a number; ratio is 0 to 1
+     */
+    unit: 'text' | 'flag' | 'time' | 'count' | 'bytes' | 'seconds' | 'milliseconds' | 'ratio';
+};
+
+/**
+ * AnswerFact
+ */
+export type AnswerFact = {
+    /**
+     * Label
+     */
+    label: string;
+    /**
+     * Unit
+     */
+    unit: 'text' | 'flag' | 'time' | 'count' | 'bytes' | 'seconds' | 'milliseconds' | 'ratio';
+    /**
+     * Value
+     *
+     * null: not known
+     */
+    value: string | boolean | number | number | null;
+};
+
+/**
+ * AnswerFlame
+ */
+export type AnswerFlame = {
+    /**
+     * Samples
+     */
+    samples: number;
+    root: FlameNode;
+};
+
+/**
+ * AnswerFormat
+ */
+export type AnswerFormat = 'json' | 'csv';
+
+/**
+ * AnswerLog
+ */
+export type AnswerLog = {
+    /**
+     * Lines
+     *
+     * In the order in which they were written
+     */
+    lines: Array<LogLine>;
+    /**
+     * Before
+     *
+     * What to ask with for what was written before; empty: there is no more
+     */
+    before: string;
+};
+
+/**
+ * AnswerTable
+ */
+export type AnswerTable = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Columns
+     */
+    columns: Array<AnswerColumn>;
+    /**
+     * Rows
+     *
+     * A value per column; null: not known
+     */
+    rows: Array<Array<string | boolean | number | number | null>>;
+    /**
+     * Left
+     *
+     * How many rows more there were than are told
+     */
+    left: number;
+};
+
+/**
  * ArchiveGap
  */
 export type ArchiveGap = {
@@ -284,6 +410,14 @@ export type ArchivedNode = {
      * When writes may be missing from what this node archived, newest first
      */
     gaps: Array<ArchiveGap>;
+};
+
+/**
+ * Asked
+ */
+export type Asked = {
+    diagnosis: Diagnosis;
+    operation: Operation;
 };
 
 /**
@@ -1701,6 +1835,27 @@ export type ChangeStarted = {
 };
 
 /**
+ * ChartAbout
+ */
+export type ChartAbout = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Title
+     */
+    title: string;
+    unit: Unit;
+    /**
+     * Stacked
+     *
+     * Its lines are parts of a whole
+     */
+    stacked: boolean;
+};
+
+/**
  * CheckState
  *
  * What the last check found. Clusters can be ordered into an account that is READY.
@@ -1711,6 +1866,84 @@ export type CheckState = 'unchecked' | 'checking' | 'ready' | 'incomplete' | 're
  * CheckStatus
  */
 export type CheckStatus = 'pass' | 'fail' | 'not-applicable';
+
+/**
+ * CloneOrder
+ *
+ * A new cluster with what the tables of this one hold now.
+ */
+export type CloneOrder = {
+    /**
+     * What to order: of the same shape or any other, with the same engine
+     */
+    new_cluster: ClusterOrder;
+    /**
+     * Selection
+     *
+     * Empty: all tables
+     */
+    selection?: Array<TableChoice>;
+    /**
+     * Location Id
+     *
+     * Where the backup goes; null: the installation's own
+     */
+    location_id?: string | null;
+    /**
+     * Keep Days
+     *
+     * So long the backup is kept
+     */
+    keep_days?: number;
+};
+
+/**
+ * ClonePlan
+ *
+ * A dry run.
+ */
+export type ClonePlan = {
+    /**
+     * Bytes
+     *
+     * Of all nodes' data; null: the nodes have not told yet
+     */
+    bytes: number | null;
+    /**
+     * New Bytes
+     *
+     * To be uploaded, by the share that was new in the backup before
+     */
+    new_bytes: number | null;
+    /**
+     * Seconds
+     *
+     * Of the backup, by those before; null: there was none
+     */
+    seconds: number | null;
+    /**
+     * Nodes Total
+     *
+     * Of the new cluster; null: it cannot be ordered
+     */
+    nodes_total: number | null;
+    /**
+     * Steps
+     *
+     * What would be done, in order
+     */
+    steps: Array<string>;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Problems
+     *
+     * Why it cannot be done; empty: it can
+     */
+    problems: Array<string>;
+};
 
 /**
  * CloudAccount
@@ -2413,6 +2646,82 @@ export type Credentials = {
 };
 
 /**
+ * Dashboard
+ */
+export type Dashboard = 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
+
+/**
+ * DashboardAbout
+ */
+export type DashboardAbout = {
+    id: Dashboard;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Charts
+     */
+    charts: Array<ChartAbout>;
+};
+
+/**
+ * DashboardQuery
+ */
+export type DashboardQuery = {
+    /**
+     * From
+     *
+     * Left out: an hour before `to`
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Left out: now
+     */
+    to?: string | null;
+    /**
+     * Step
+     *
+     * Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240 points; never more than 1500
+     */
+    step?: number | null;
+    /**
+     * csv: the same numbers as text; so does Accept: text/csv
+     */
+    format?: AnswerFormat | null;
+    /**
+     * Dashboard
+     */
+    dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
+    /**
+     * Chart
+     *
+     * Some charts of the dashboard; none: all of them
+     */
+    chart?: Array<string>;
+    /**
+     * SplitBy
+     *
+     * A line for all of the cluster, for each zone or for each node
+     */
+    by?: 'cluster' | 'zone' | 'node';
+    /**
+     * Node Id
+     *
+     * This node only
+     */
+    node_id?: string | null;
+    /**
+     * Zone
+     *
+     * This zone only
+     */
+    zone?: string | null;
+};
+
+/**
  * DatabaseRole
  */
 export type DatabaseRole = {
@@ -2591,6 +2900,151 @@ export type DesiredState = {
     settings?: {
         [key: string]: unknown;
     } | null;
+};
+
+/**
+ * Diagnosis
+ */
+export type Diagnosis = {
+    /**
+     * Id
+     */
+    id: string;
+    question: Question;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Node Id
+     */
+    node_id: string;
+    /**
+     * Node Name
+     */
+    node_name: string;
+    /**
+     * Parameters
+     */
+    parameters: {
+        [key in QuestionParameter]?: string | number;
+    };
+    state: DiagnosisState;
+    /**
+     * Asked By
+     */
+    asked_by: string;
+    /**
+     * Asked At
+     */
+    asked_at: string;
+    /**
+     * Answered At
+     */
+    answered_at: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string;
+    /**
+     * Why there is no answer
+     */
+    problem: DiagnosisProblem | null;
+};
+
+/**
+ * DiagnosisDetail
+ */
+export type DiagnosisDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    question: Question;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Node Id
+     */
+    node_id: string;
+    /**
+     * Node Name
+     */
+    node_name: string;
+    /**
+     * Parameters
+     */
+    parameters: {
+        [key in QuestionParameter]?: string | number;
+    };
+    state: DiagnosisState;
+    /**
+     * Asked By
+     */
+    asked_by: string;
+    /**
+     * Asked At
+     */
+    asked_at: string;
+    /**
+     * Answered At
+     */
+    answered_at: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string;
+    /**
+     * Why there is no answer
+     */
+    problem: DiagnosisProblem | null;
+    /**
+     * null: not yet, or there is none
+     */
+    answer: Answer | null;
+};
+
+/**
+ * DiagnosisProblem
+ */
+export type DiagnosisProblem = {
+    /**
+     * Code
+     *
+     * Stable, for programs
+     */
+    code: string;
+    /**
+     * Message
+     */
+    message: string;
+};
+
+/**
+ * DiagnosisState
+ */
+export type DiagnosisState = 'asked' | 'answered' | 'failed' | 'cancelled';
+
+/**
+ * Diagnostics
+ */
+export type Diagnostics = {
+    /**
+     * Questions
+     */
+    questions: Array<QuestionFacts>;
+    /**
+     * Asked
+     *
+     * Of the last day, newest first, 50 at most
+     */
+    asked: Array<Diagnosis>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
 };
 
 /**
@@ -3207,6 +3661,21 @@ export type ErrorDetail = {
 };
 
 /**
+ * FederationQuery
+ */
+export type FederationQuery = {
+    /**
+     * FederationScope
+     */
+    scope?: 'all' | 'node' | 'table';
+};
+
+/**
+ * FederationScope
+ */
+export type FederationScope = 'all' | 'node' | 'table';
+
+/**
  * FieldError
  */
 export type FieldError = {
@@ -3411,6 +3880,28 @@ export type FirstBootStep = {
      */
     message: string;
     error: FirstBootError | null;
+};
+
+/**
+ * FlameNode
+ *
+ * A function, called by the one above it.
+ */
+export type FlameNode = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Samples
+     *
+     * In which it ran, itself or what it called
+     */
+    samples: number;
+    /**
+     * Children
+     */
+    children?: Array<FlameNode>;
 };
 
 /**
@@ -3828,6 +4319,18 @@ export type Import = {
      */
     fetched_bytes: number;
     /**
+     * Repair Wanted
+     *
+     * Its tables are repaired when it has ended
+     */
+    repair_wanted: boolean;
+    /**
+     * Repair Operation Id
+     *
+     * Of that repair; null: not ordered
+     */
+    repair_operation_id: string | null;
+    /**
      * Operation Id
      */
     operation_id: string | null;
@@ -3945,6 +4448,12 @@ export type ImportOrder = {
      * Of layout medusa: compare its MD5s. false where the bucket encrypts by itself (SSE-KMS, SSE-C) and they are none
      */
     checksums?: boolean;
+    /**
+     * Repair
+     *
+     * Repair the tables afterwards; null: where nodes may not have all that they should
+     */
+    repair?: boolean | null;
 };
 
 /**
@@ -4290,6 +4799,39 @@ export type LogArchiveOrder = {
 };
 
 /**
+ * LogLevel
+ */
+export type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
+
+/**
+ * LogLine
+ */
+export type LogLine = {
+    /**
+     * At
+     *
+     * As the engine wrote it, in the machine's own time zone
+     */
+    at: string;
+    /**
+     * Level
+     */
+    level: string;
+    /**
+     * Thread
+     */
+    thread: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Text
+     */
+    text: string;
+};
+
+/**
  * Maintenance
  *
  * Whether automatic work that can wait may be done now. People's own changes never wait for it.
@@ -4464,6 +5006,178 @@ export type MemberPage = {
 };
 
 /**
+ * MetricChart
+ */
+export type MetricChart = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Title
+     */
+    title: string;
+    unit: Unit;
+    /**
+     * Stacked
+     *
+     * Its lines are parts of a whole
+     */
+    stacked: boolean;
+    /**
+     * Series
+     */
+    series: Array<MetricLine>;
+    /**
+     * Series Left Out
+     *
+     * Of very many lines those with the highest values are told
+     */
+    series_left_out: number;
+};
+
+/**
+ * MetricEvent
+ */
+export type MetricEvent = {
+    /**
+     * Operation Id
+     */
+    operation_id: string;
+    /**
+     * Kind
+     */
+    kind: string;
+    /**
+     * Title
+     */
+    title: string;
+    state: OperationState;
+    /**
+     * Started At
+     */
+    started_at: string;
+    /**
+     * Finished At
+     */
+    finished_at: string | null;
+};
+
+/**
+ * MetricLine
+ */
+export type MetricLine = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Labels
+     */
+    labels: {
+        [key: string]: string;
+    };
+    /**
+     * Values
+     *
+     * One for each of `times`; null: there is none
+     */
+    values: Array<number | null>;
+};
+
+/**
+ * Metrics
+ */
+export type Metrics = {
+    /**
+     * Newest At
+     *
+     * When the newest number of any node was taken; null: see `note`
+     */
+    newest_at: string | null;
+    /**
+     * Age Seconds
+     */
+    age_seconds: number | null;
+    /**
+     * Note
+     *
+     * Why there are no numbers, as far as known
+     */
+    note: string | null;
+    /**
+     * From
+     */
+    from: string;
+    /**
+     * To
+     */
+    to: string;
+    /**
+     * Step Seconds
+     */
+    step_seconds: number;
+    /**
+     * raw: as nodes told, every 15 s, kept three days; rolled-up: every five minutes, for thirty days
+     */
+    resolution: Resolution;
+    /**
+     * Times
+     *
+     * Seconds since 1970
+     */
+    times: Array<number>;
+    /**
+     * Charts
+     */
+    charts: Array<MetricChart>;
+    /**
+     * Events
+     *
+     * Operations on the cluster that were under way, oldest first
+     */
+    events: Array<MetricEvent>;
+};
+
+/**
+ * MetricsCatalogue
+ */
+export type MetricsCatalogue = {
+    /**
+     * Dashboards
+     */
+    dashboards: Array<DashboardAbout>;
+    /**
+     * Table Columns
+     */
+    table_columns: Array<TableColumn>;
+};
+
+/**
+ * MetricsTokenShown
+ */
+export type MetricsTokenShown = {
+    /**
+     * Exists
+     */
+    exists: boolean;
+    /**
+     * Hint
+     *
+     * Its last characters
+     */
+    hint: string | null;
+    /**
+     * Created By
+     */
+    created_by: string | null;
+    /**
+     * Created At
+     */
+    created_at: string | null;
+};
+
+/**
  * Mode
  *
  * How a change is made.
@@ -4576,6 +5290,36 @@ export type NetworkConnectionPage = {
 export type NetworkConnectionStarted = {
     connection: NetworkConnection;
     operation: Operation;
+};
+
+/**
+ * NewMetricsToken
+ */
+export type NewMetricsToken = {
+    /**
+     * Exists
+     */
+    exists: boolean;
+    /**
+     * Hint
+     *
+     * Its last characters
+     */
+    hint: string | null;
+    /**
+     * Created By
+     */
+    created_by: string | null;
+    /**
+     * Created At
+     */
+    created_at: string | null;
+    /**
+     * Secret
+     *
+     * Shown this once. Use it as the bearer token of federate_metrics
+     */
+    secret: string;
 };
 
 /**
@@ -5401,7 +6145,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'images:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'images:write';
 
 /**
  * Plan
@@ -5561,6 +6305,94 @@ export type PurgePlan = {
      */
     grace_seconds: number;
 };
+
+/**
+ * Question
+ */
+export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' | 'compactions' | 'streams' | 'clients' | 'memory' | 'log' | 'slow-queries' | 'hot-partitions' | 'flame-graph';
+
+/**
+ * QuestionFacts
+ */
+export type QuestionFacts = {
+    question: Question;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Takes
+     *
+     * Parameters that it has
+     */
+    takes: Array<QuestionParameter>;
+    /**
+     * Needs
+     *
+     * Those among them that must be given
+     */
+    needs: Array<QuestionParameter>;
+    /**
+     * Samples
+     *
+     * It watches for some seconds; one at a time on a node
+     */
+    samples: boolean;
+};
+
+/**
+ * QuestionOrder
+ */
+export type QuestionOrder = {
+    question: Question;
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * Table
+     *
+     * With its keyspace
+     */
+    table?: string | null;
+    /**
+     * Seconds
+     *
+     * How long to sample; null: 10
+     */
+    seconds?: number | null;
+    /**
+     * Limit
+     *
+     * How many rows or lines; null: 200
+     */
+    limit?: number | null;
+    /**
+     * The least severe wanted of a log; null: all
+     */
+    level?: LogLevel | null;
+    /**
+     * Search
+     *
+     * What lines of a log must hold, whatever its case
+     */
+    search?: string | null;
+    /**
+     * Before
+     *
+     * The `before` of an earlier answer: the lines before those are wanted
+     */
+    before?: string | null;
+};
+
+/**
+ * QuestionParameter
+ */
+export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'limit' | 'level' | 'search' | 'before';
 
 /**
  * RemoveDatacenter
@@ -6032,7 +6864,7 @@ export type RepairRunPage = {
 /**
  * RepairRunReason
  */
-export type RepairRunReason = 'schedule' | 'order' | 'catch-up' | 'restore';
+export type RepairRunReason = 'schedule' | 'order' | 'catch-up' | 'restore' | 'import';
 
 /**
  * RepairRunState
@@ -6464,6 +7296,13 @@ export type ReplaceNode = {
      */
     node_id: string;
 };
+
+/**
+ * Resolution
+ *
+ * `raw`: as the nodes serve it, every 15 s, for three days. `rolled-up`: every 5 min, for thirty days.
+ */
+export type Resolution = 'raw' | 'rolled-up';
 
 /**
  * RestartNode
@@ -7269,6 +8108,11 @@ export type Snippet = {
 };
 
 /**
+ * SplitBy
+ */
+export type SplitBy = 'cluster' | 'zone' | 'node';
+
+/**
  * StartNode
  */
 export type StartNode = {
@@ -7304,6 +8148,40 @@ export type StopNode = {
 };
 
 /**
+ * TableChartsQuery
+ */
+export type TableChartsQuery = {
+    /**
+     * From
+     *
+     * Left out: an hour before `to`
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Left out: now
+     */
+    to?: string | null;
+    /**
+     * Step
+     *
+     * Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240 points; never more than 1500
+     */
+    step?: number | null;
+    /**
+     * csv: the same numbers as text; so does Accept: text/csv
+     */
+    format?: AnswerFormat | null;
+    /**
+     * Chart
+     *
+     * Ids of get_metrics_catalogue; none: all of a table
+     */
+    chart?: Array<string>;
+};
+
+/**
  * TableChoice
  */
 export type TableChoice = {
@@ -7317,6 +8195,184 @@ export type TableChoice = {
      * null: all tables of the keyspace
      */
     table?: string | null;
+};
+
+/**
+ * TableColumn
+ */
+export type TableColumn = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Title
+     */
+    title: string;
+    unit: Unit;
+    /**
+     * Sparkline
+     */
+    sparkline: boolean;
+};
+
+/**
+ * TableMetrics
+ */
+export type TableMetrics = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * System
+     *
+     * The engine's own
+     */
+    system: boolean;
+    /**
+     * Numbers
+     *
+     * By id of the column. Bytes, SSTables and rates are of all copies together
+     */
+    numbers: {
+        [key: string]: number | null;
+    };
+    /**
+     * Sparklines
+     *
+     * By id of the column, one for each of spark_times
+     */
+    sparklines: {
+        [key: string]: Array<number | null>;
+    };
+    protection: RepairProtection;
+    /**
+     * Repaired At
+     */
+    repaired_at: string | null;
+    /**
+     * Protected Until
+     *
+     * Until then deleted data stays deleted
+     */
+    protected_until: string | null;
+    /**
+     * Backed Up At
+     *
+     * The newest complete backup that holds it
+     */
+    backed_up_at: string | null;
+};
+
+/**
+ * TableMetricsPage
+ */
+export type TableMetricsPage = {
+    /**
+     * Newest At
+     *
+     * When the newest number of any node was taken; null: see `note`
+     */
+    newest_at: string | null;
+    /**
+     * Age Seconds
+     */
+    age_seconds: number | null;
+    /**
+     * Note
+     *
+     * Why there are no numbers, as far as known
+     */
+    note: string | null;
+    /**
+     * Columns
+     */
+    columns: Array<TableColumn>;
+    /**
+     * Spark Times
+     *
+     * Seconds since 1970
+     */
+    spark_times: Array<number>;
+    /**
+     * Total
+     *
+     * Tables that fit, on all pages
+     */
+    total: number;
+    /**
+     * Items
+     */
+    items: Array<TableMetrics>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * TablesQuery
+ */
+export type TablesQuery = {
+    /**
+     * Limit
+     *
+     * Items per page, 1 to 200
+     */
+    limit?: number;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before; opaque. Numbers move: a table may be met twice or not at all
+     */
+    cursor?: string | null;
+    /**
+     * Sort
+     *
+     * keyspace, table, repaired_at, protected_until, backed_up_at, or the id of a column; with - before it downwards. Tables without a value come last
+     */
+    sort?: string;
+    /**
+     * Q
+     *
+     * Part of keyspace.table
+     */
+    q?: string;
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * System
+     *
+     * The engine's own keyspaces, too
+     */
+    system?: boolean;
+    /**
+     * Sparklines
+     */
+    sparklines?: boolean;
+    /**
+     * From
+     *
+     * Of the sparklines; left out: an hour before `to`
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Left out: now
+     */
+    to?: string | null;
+    /**
+     * csv: all tables that fit, as text; so does Accept: text/csv
+     */
+    format?: AnswerFormat | null;
 };
 
 /**
@@ -7607,6 +8663,13 @@ export type TuningWarning = {
      */
     message: string;
 };
+
+/**
+ * Unit
+ *
+ * Of the values; what is shown may be scaled.
+ */
+export type Unit = 'per second' | 'seconds' | 'bytes' | 'bytes per second' | 'ratio' | 'count';
 
 /**
  * Upgrade
@@ -10350,6 +11413,142 @@ export type ChangeClusterResponses = {
 
 export type ChangeClusterResponse = ChangeClusterResponses[keyof ChangeClusterResponses];
 
+export type CloneClusterData = {
+    body: CloneOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/clone';
+};
+
+export type CloneClusterErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CloneClusterError = CloneClusterErrors[keyof CloneClusterErrors];
+
+export type CloneClusterResponses = {
+    /**
+     * Accepted
+     */
+    202: BackupStarted;
+};
+
+export type CloneClusterResponse = CloneClusterResponses[keyof CloneClusterResponses];
+
+export type PlanCloneData = {
+    body: CloneOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/clone/plan';
+};
+
+export type PlanCloneErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanCloneError = PlanCloneErrors[keyof PlanCloneErrors];
+
+export type PlanCloneResponses = {
+    /**
+     * OK
+     */
+    200: ClonePlan;
+};
+
+export type PlanCloneResponse = PlanCloneResponses[keyof PlanCloneResponses];
+
 export type GetConnectionData = {
     body?: never;
     path: {
@@ -10643,6 +11842,126 @@ export type RotateCredentialsResponses = {
 };
 
 export type RotateCredentialsResponse = RotateCredentialsResponses[keyof RotateCredentialsResponses];
+
+export type GetDiagnosticsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/diagnostics';
+};
+
+export type GetDiagnosticsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetDiagnosticsError = GetDiagnosticsErrors[keyof GetDiagnosticsErrors];
+
+export type GetDiagnosticsResponses = {
+    /**
+     * OK
+     */
+    200: Diagnostics;
+};
+
+export type GetDiagnosticsResponse = GetDiagnosticsResponses[keyof GetDiagnosticsResponses];
+
+export type GetDiagnosisData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Diagnosis Id
+         */
+        diagnosis_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/diagnostics/{diagnosis_id}';
+};
+
+export type GetDiagnosisErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetDiagnosisError = GetDiagnosisErrors[keyof GetDiagnosisErrors];
+
+export type GetDiagnosisResponses = {
+    /**
+     * OK
+     */
+    200: DiagnosisDetail;
+};
+
+export type GetDiagnosisResponse = GetDiagnosisResponses[keyof GetDiagnosisResponses];
 
 export type DeleteDrillScheduleData = {
     body?: never;
@@ -11545,6 +12864,356 @@ export type SetMaintenanceWindowsResponses = {
 
 export type SetMaintenanceWindowsResponse = SetMaintenanceWindowsResponses[keyof SetMaintenanceWindowsResponses];
 
+export type GetClusterMetricsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * From
+         *
+         * Left out: an hour before `to`
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Left out: now
+         */
+        to?: string | null;
+        /**
+         * Step
+         *
+         * Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240 points; never more than 1500
+         */
+        step?: number | null;
+        /**
+         * csv: the same numbers as text; so does Accept: text/csv
+         */
+        format?: AnswerFormat | null;
+        /**
+         * Dashboard
+         */
+        dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
+        /**
+         * Chart
+         *
+         * Some charts of the dashboard; none: all of them
+         */
+        chart?: Array<string>;
+        /**
+         * SplitBy
+         *
+         * A line for all of the cluster, for each zone or for each node
+         */
+        by?: 'cluster' | 'zone' | 'node';
+        /**
+         * Node Id
+         *
+         * This node only
+         */
+        node_id?: string | null;
+        /**
+         * Zone
+         *
+         * This zone only
+         */
+        zone?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/metrics';
+};
+
+export type GetClusterMetricsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetClusterMetricsError = GetClusterMetricsErrors[keyof GetClusterMetricsErrors];
+
+export type GetClusterMetricsResponses = {
+    /**
+     * OK
+     */
+    200: Metrics;
+};
+
+export type GetClusterMetricsResponse = GetClusterMetricsResponses[keyof GetClusterMetricsResponses];
+
+export type FederateMetricsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * FederationScope
+         */
+        scope?: 'all' | 'node' | 'table';
+    };
+    url: '/api/v1/clusters/{cluster_id}/metrics/federate';
+};
+
+export type FederateMetricsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type FederateMetricsError = FederateMetricsErrors[keyof FederateMetricsErrors];
+
+export type FederateMetricsResponses = {
+    /**
+     * Prometheus' text format
+     */
+    200: string;
+};
+
+export type FederateMetricsResponse = FederateMetricsResponses[keyof FederateMetricsResponses];
+
+export type RevokeMetricsTokenData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/metrics/token';
+};
+
+export type RevokeMetricsTokenErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RevokeMetricsTokenError = RevokeMetricsTokenErrors[keyof RevokeMetricsTokenErrors];
+
+export type RevokeMetricsTokenResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RevokeMetricsTokenResponse = RevokeMetricsTokenResponses[keyof RevokeMetricsTokenResponses];
+
+export type GetMetricsTokenData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/metrics/token';
+};
+
+export type GetMetricsTokenErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetMetricsTokenError = GetMetricsTokenErrors[keyof GetMetricsTokenErrors];
+
+export type GetMetricsTokenResponses = {
+    /**
+     * OK
+     */
+    200: MetricsTokenShown;
+};
+
+export type GetMetricsTokenResponse = GetMetricsTokenResponses[keyof GetMetricsTokenResponses];
+
+export type CreateMetricsTokenData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/metrics/token';
+};
+
+export type CreateMetricsTokenErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateMetricsTokenError = CreateMetricsTokenErrors[keyof CreateMetricsTokenErrors];
+
+export type CreateMetricsTokenResponses = {
+    /**
+     * Created
+     */
+    201: NewMetricsToken;
+};
+
+export type CreateMetricsTokenResponse = CreateMetricsTokenResponses[keyof CreateMetricsTokenResponses];
+
 export type GetClusterNetworkData = {
     body?: never;
     path: {
@@ -11991,6 +13660,82 @@ export type GetClusterNodeResponses = {
 };
 
 export type GetClusterNodeResponse = GetClusterNodeResponses[keyof GetClusterNodeResponses];
+
+export type AskNodeData = {
+    body: QuestionOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Node Id
+         */
+        node_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/nodes/{node_id}/diagnostics';
+};
+
+export type AskNodeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type AskNodeError = AskNodeErrors[keyof AskNodeErrors];
+
+export type AskNodeResponses = {
+    /**
+     * Accepted
+     */
+    202: Asked;
+};
+
+export type AskNodeResponse = AskNodeResponses[keyof AskNodeResponses];
 
 export type GetNodeTuningData = {
     body?: never;
@@ -13493,6 +15238,206 @@ export type RotateRolePasswordResponses = {
 
 export type RotateRolePasswordResponse = RotateRolePasswordResponses[keyof RotateRolePasswordResponses];
 
+export type ListTableMetricsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque. Numbers move: a table may be met twice or not at all
+         */
+        cursor?: string | null;
+        /**
+         * Sort
+         *
+         * keyspace, table, repaired_at, protected_until, backed_up_at, or the id of a column; with - before it downwards. Tables without a value come last
+         */
+        sort?: string;
+        /**
+         * Q
+         *
+         * Part of keyspace.table
+         */
+        q?: string;
+        /**
+         * Keyspace
+         */
+        keyspace?: string | null;
+        /**
+         * System
+         *
+         * The engine's own keyspaces, too
+         */
+        system?: boolean;
+        /**
+         * Sparklines
+         */
+        sparklines?: boolean;
+        /**
+         * From
+         *
+         * Of the sparklines; left out: an hour before `to`
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Left out: now
+         */
+        to?: string | null;
+        /**
+         * csv: all tables that fit, as text; so does Accept: text/csv
+         */
+        format?: AnswerFormat | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/tables/metrics';
+};
+
+export type ListTableMetricsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListTableMetricsError = ListTableMetricsErrors[keyof ListTableMetricsErrors];
+
+export type ListTableMetricsResponses = {
+    /**
+     * OK
+     */
+    200: TableMetricsPage;
+};
+
+export type ListTableMetricsResponse = ListTableMetricsResponses[keyof ListTableMetricsResponses];
+
+export type GetTableMetricsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Keyspace
+         */
+        keyspace: string;
+        /**
+         * Table
+         */
+        table: string;
+    };
+    query?: {
+        /**
+         * From
+         *
+         * Left out: an hour before `to`
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Left out: now
+         */
+        to?: string | null;
+        /**
+         * Step
+         *
+         * Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240 points; never more than 1500
+         */
+        step?: number | null;
+        /**
+         * csv: the same numbers as text; so does Accept: text/csv
+         */
+        format?: AnswerFormat | null;
+        /**
+         * Chart
+         *
+         * Ids of get_metrics_catalogue; none: all of a table
+         */
+        chart?: Array<string>;
+    };
+    url: '/api/v1/clusters/{cluster_id}/tables/{keyspace}/{table}/metrics';
+};
+
+export type GetTableMetricsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetTableMetricsError = GetTableMetricsErrors[keyof GetTableMetricsErrors];
+
+export type GetTableMetricsResponses = {
+    /**
+     * OK
+     */
+    200: Metrics;
+};
+
+export type GetTableMetricsResponse = GetTableMetricsResponses[keyof GetTableMetricsResponses];
+
 export type GetDrillData = {
     body?: never;
     path: {
@@ -14608,6 +16553,51 @@ export type ChangeMemberRoleResponses = {
 };
 
 export type ChangeMemberRoleResponse = ChangeMemberRoleResponses[keyof ChangeMemberRoleResponses];
+
+export type GetMetricsCatalogueData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/metrics/catalogue';
+};
+
+export type GetMetricsCatalogueErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetMetricsCatalogueError = GetMetricsCatalogueErrors[keyof GetMetricsCatalogueErrors];
+
+export type GetMetricsCatalogueResponses = {
+    /**
+     * OK
+     */
+    200: MetricsCatalogue;
+};
+
+export type GetMetricsCatalogueResponse = GetMetricsCatalogueResponses[keyof GetMetricsCatalogueResponses];
 
 export type ListOperationsData = {
     body?: never;

@@ -19,6 +19,7 @@ import (
 	"ringmaster/agent/cassandra"
 	"ringmaster/agent/enginetls"
 	"ringmaster/agent/identity"
+	"ringmaster/agent/metrics"
 	"ringmaster/agent/scylla"
 	"ringmaster/agent/statefile"
 )
@@ -189,6 +190,10 @@ type nodeEngine interface {
 	RunOn(cpus []int)
 	// Accepts asks the engine itself whether it takes CQL connections.
 	Accepts(ctx context.Context) bool
+	// Metrics adds what the engine tells of itself and of its tables.
+	Metrics(ctx context.Context, page *metrics.Page) error
+	// DataFolder is where its data are.
+	DataFolder() string
 }
 
 // newEngine makes the engine that the machine is for; where that is not said, Cassandra.

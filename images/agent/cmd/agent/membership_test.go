@@ -117,6 +117,36 @@ func TestNodesComeAndGoInARingWithData(t *testing.T) {
 		t.Logf("proved after %.1f s", time.Since(began).Seconds())
 		instead.holdsItsShare(started.BytesStreamed)
 	})
+	t.Run("a node that was replaced is not told to drivers", func(t *testing.T) {
+		conn := dialAsAdmin(t, plane, ring[0])
+		defer conn.Close()
+		ask := func(statement string) cql.Rows {
+			rows, err := conn.Query(t.Context(), cql.One, statement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rows
+		}
+		// What the engine writes when it hears of a replaced node that gossip has not forgotten, and never takes back.
+		write := func(address, tokens string) {
+			ask("INSERT INTO system.peers_v2 (peer, peer_port, host_id, tokens) VALUES ('" + address + "', 7000, 6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47, {" + tokens + "})")
+			ask("INSERT INTO system.peers (peer, host_id, tokens) VALUES ('" + address + "', 6ab09bec-e68e-48d9-a5f8-97e6fb4c9b47, {" + tokens + "})")
+		}
+		tokens := ring[0].status().Ring.Tokens
+		nobodys := "127.9.9.9"
+		write(nobodys, "'"+strconv.FormatInt(tokens[0]+1, 10)+"'")
+		write(dead.address, "'"+strconv.FormatInt(tokens[0], 10)+"', '"+strconv.FormatInt(tokens[1], 10)+"'")
+		ring[0].prove("replaced-and-forgotten", ring)
+		for _, table := range []string{"peers_v2", "peers"} {
+			listed := []string{}
+			for _, row := range ask("SELECT peer FROM system." + table) {
+				listed = append(listed, row.Text("peer"))
+			}
+			if slices.Contains(listed, dead.address) || len(listed) != len(ring) || !slices.Contains(listed, nobodys) {
+				t.Errorf("%s: %v", table, listed)
+			}
+		}
+	})
 	t.Run("a node hands its data over and leaves, whatever becomes of its agent", func(t *testing.T) {
 		began := time.Now()
 		fourth.ask(http.MethodPut, "/v1/jobs/leave", agent.JobRequest{Kind: agent.Decommission}, nil)
@@ -170,17 +200,20 @@ func formRing(t *testing.T, nodes []*node) {
 	}
 }
 
+func dialAsAdmin(t *testing.T, plane *agenttest.ControlPlane, n *node) *cql.Conn {
+	t.Helper()
+	config := &tls.Config{RootCAs: plane.Cluster.Pool(), ServerName: identity.DNSName(n.id)}
+	conn, err := cql.Dial(t.Context(), n.address+":9042", config, "admin", "customer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // load writes rows that do not compress, as the customer does.
 func load(t *testing.T, plane *agenttest.ControlPlane, nodes []*node, mebibytes int) {
 	t.Helper()
-	dial := func(n *node) *cql.Conn {
-		config := &tls.Config{RootCAs: plane.Cluster.Pool(), ServerName: identity.DNSName(n.id)}
-		conn, err := cql.Dial(t.Context(), n.address+":9042", config, "admin", "customer")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return conn
-	}
+	dial := func(n *node) *cql.Conn { return dialAsAdmin(t, plane, n) }
 	first := dial(nodes[0])
 	for _, statement := range []string{
 		"CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'local-1': 3}",

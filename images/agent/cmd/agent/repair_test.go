@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ringmaster/agent"
 	"ringmaster/agent/agenttest"
@@ -44,7 +45,7 @@ func TestANodeThatMissedWritesIsRepaired(t *testing.T) {
 	all(ring, func(n *node) { n.startAgent() })
 	all(ring, func(n *node) { n.reachable() })
 	// What a node lacks is seen by reading its own copy, never that of a node that it thinks is faster.
-	settings := map[string]any{"hinted_handoff_enabled": false, "dynamic_snitch": false}
+	settings := map[string]any{"max_hint_window": "1ms", "dynamic_snitch": false}
 	all(ring, func(n *node) { n.configureWith(ring, settings) })
 	all(ring, func(n *node) { n.succeed("start", agent.Start, nil) })
 	ring[0].succeed("secure", agent.Secure, secureParameters(t, len(ring)))
@@ -105,6 +106,34 @@ func TestANodeThatMissedWritesIsRepaired(t *testing.T) {
 		}
 		if load := stale.load(); load.Disk == nil || load.Throughput != (agent.Throughput{StreamMiBS: 24, CompactionMiBS: 64}) || load.EngineStartedAt.IsZero() {
 			t.Errorf("%+v", load)
+		}
+	})
+	t.Run("a node tells for whom it kept no hints", func(t *testing.T) {
+		dropped := func(of *node, about *node) *time.Time {
+			for _, peer := range of.status().Ring.Peers {
+				if peer.Address == about.address {
+					return peer.HintsDroppedAt
+				}
+			}
+			return nil
+		}
+		first.eventually("that hints were dropped is told", func() bool { return dropped(first, stale) != nil })
+		if dropped(first, stale) == nil {
+			return
+		}
+		if at := dropped(first, second); at != nil {
+			t.Errorf("dropped for %s at %s", second.id, at)
+		}
+		before := *dropped(first, stale)
+		first.killAgent()
+		first.startAgent()
+		first.reachable()
+		first.eventually("another agent tells it", func() bool {
+			ring := first.status().Ring
+			return ring != nil && dropped(first, stale) != nil
+		})
+		if after := *dropped(first, stale); !after.Equal(before) {
+			t.Errorf("%s, and with another agent %s", before, after)
 		}
 	})
 	t.Run("a full repair heals the node", func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"ringmaster/agent/cmd/agent/machine"
 	"ringmaster/agent/enrol"
 	"ringmaster/agent/httpapi"
+	"ringmaster/agent/identity"
 	"ringmaster/agent/jobs"
 )
 
@@ -71,6 +72,9 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	if archive, has := joined.engine.(httpapi.Archive); has {
 		api.Archive = archive
 	}
+	if api.Metrics, err = metricsOf(chosen, joined, node, log); err != nil {
+		return err
+	}
 	security, err := joined.identity.ServerConfig()
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		return err
 	}
 	server := &http.Server{
-		Handler: api.Handler(), TLSConfig: security, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: identity.Guard(api.Handler()), TLSConfig: security, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}

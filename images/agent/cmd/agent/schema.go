@@ -34,6 +34,8 @@ func apiSchema() map[string]any {
 		agent.DescribeSchemaParameters{}, agent.SchemaDescription{}, agent.CreateSchemaParameters{}, agent.SchemaCreated{}, agent.TruncateTablesParameters{}, agent.FetchFilesParameters{},
 		agent.SetArchiveParameters{}, agent.ArchiveSet{}, agent.ArchiveReport{}, agent.ReplayArchiveParameters{}, agent.Replayed{},
 		agent.DigestTableParameters{}, agent.TableDigest{},
+		agent.HoldTabletsParameters{}, agent.TabletsHeld{}, agent.ReleaseTabletsParameters{},
+		agent.DiagnoseParameters{}, agent.Answer{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}

@@ -73,6 +73,7 @@ func TestThreeNodesFormASecuredRingAndSurvive(t *testing.T) {
 			}
 		}
 	})
+	t.Run("metrics tell what was done", func(t *testing.T) { metricsTellWhatWasDone(t, plane, nodes) })
 	t.Run("a password is changed", func(t *testing.T) {
 		first.succeed("rotate", agent.RotatePassword, map[string]any{"username": "admin", "password_hash": hash(t, "another")})
 	})

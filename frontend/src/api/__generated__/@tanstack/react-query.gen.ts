@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterNetwork, getClusterNode, getConnection, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listDrills, listFindings, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, askNode, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, federateMetrics, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listDrills, listFindings, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -854,6 +854,44 @@ export const changeClusterMutation = (options?: Partial<Options<ChangeClusterDat
     return mutationOptions;
 };
 
+/**
+ * Clone Cluster
+ *
+ * Makes a new cluster with what the tables of this one hold now: a backup, and a restore of it.
+ */
+export const cloneClusterMutation = (options?: Partial<Options<CloneClusterData>>): UseMutationOptions<CloneClusterResponse, CloneClusterError, Options<CloneClusterData>> => {
+    const mutationOptions: UseMutationOptions<CloneClusterResponse, CloneClusterError, Options<CloneClusterData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await cloneCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Plan Clone
+ *
+ * What cloning a cluster would do, and everything that is against it. Changes nothing.
+ */
+export const planCloneMutation = (options?: Partial<Options<PlanCloneData>>): UseMutationOptions<PlanCloneResponse, PlanCloneError, Options<PlanCloneData>> => {
+    const mutationOptions: UseMutationOptions<PlanCloneResponse, PlanCloneError, Options<PlanCloneData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planClone({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const getConnectionQueryKey = (options: Options<GetConnectionData>) => createQueryKey('getConnection', options);
 
 /**
@@ -951,6 +989,46 @@ export const rotateCredentialsMutation = (options?: Partial<Options<RotateCreden
     };
     return mutationOptions;
 };
+
+export const getDiagnosticsQueryKey = (options: Options<GetDiagnosticsData>) => createQueryKey('getDiagnostics', options);
+
+/**
+ * Get Diagnostics
+ *
+ * What a cluster's nodes can be asked, and what they were asked during the last day.
+ */
+export const getDiagnosticsOptions = (options: Options<GetDiagnosticsData>) => queryOptions<GetDiagnosticsResponse, GetDiagnosticsError, GetDiagnosticsResponse, ReturnType<typeof getDiagnosticsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getDiagnostics({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getDiagnosticsQueryKey(options)
+});
+
+export const getDiagnosisQueryKey = (options: Options<GetDiagnosisData>) => createQueryKey('getDiagnosis', options);
+
+/**
+ * Get Diagnosis
+ *
+ * A question and, as soon as it is there, its answer. Answers are kept for a day.
+ */
+export const getDiagnosisOptions = (options: Options<GetDiagnosisData>) => queryOptions<GetDiagnosisResponse, GetDiagnosisError, GetDiagnosisResponse, ReturnType<typeof getDiagnosisQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getDiagnosis({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getDiagnosisQueryKey(options)
+});
 
 /**
  * Delete Drill Schedule
@@ -1224,6 +1302,104 @@ export const setMaintenanceWindowsMutation = (options?: Partial<Options<SetMaint
     return mutationOptions;
 };
 
+export const getClusterMetricsQueryKey = (options: Options<GetClusterMetricsData>) => createQueryKey('getClusterMetrics', options);
+
+/**
+ * Get Cluster Metrics
+ *
+ * The charts of a dashboard over a time, for the cluster or split by zone or node.
+ */
+export const getClusterMetricsOptions = (options: Options<GetClusterMetricsData>) => queryOptions<GetClusterMetricsResponse, GetClusterMetricsError, GetClusterMetricsResponse, ReturnType<typeof getClusterMetricsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getClusterMetrics({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getClusterMetricsQueryKey(options)
+});
+
+export const federateMetricsQueryKey = (options: Options<FederateMetricsData>) => createQueryKey('federateMetrics', options);
+
+/**
+ * Federate Metrics
+ *
+ * The cluster's own series for a Prometheus of yours: give it this address and the cluster's metrics token.
+ */
+export const federateMetricsOptions = (options: Options<FederateMetricsData>) => queryOptions<FederateMetricsResponse, FederateMetricsError, FederateMetricsResponse, ReturnType<typeof federateMetricsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await federateMetrics({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: federateMetricsQueryKey(options)
+});
+
+/**
+ * Revoke Metrics Token
+ *
+ * Revokes the token at once.
+ */
+export const revokeMetricsTokenMutation = (options?: Partial<Options<RevokeMetricsTokenData>>): UseMutationOptions<RevokeMetricsTokenResponse, RevokeMetricsTokenError, Options<RevokeMetricsTokenData>> => {
+    const mutationOptions: UseMutationOptions<RevokeMetricsTokenResponse, RevokeMetricsTokenError, Options<RevokeMetricsTokenData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await revokeMetricsToken({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getMetricsTokenQueryKey = (options: Options<GetMetricsTokenData>) => createQueryKey('getMetricsToken', options);
+
+/**
+ * Get Metrics Token
+ *
+ * Whether there is a token that opens the numbers of this cluster, and nothing else.
+ */
+export const getMetricsTokenOptions = (options: Options<GetMetricsTokenData>) => queryOptions<GetMetricsTokenResponse, GetMetricsTokenError, GetMetricsTokenResponse, ReturnType<typeof getMetricsTokenQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getMetricsToken({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getMetricsTokenQueryKey(options)
+});
+
+/**
+ * Create Metrics Token
+ *
+ * Makes a token for federate_metrics. The one that was there is worth nothing any more.
+ */
+export const createMetricsTokenMutation = (options?: Partial<Options<CreateMetricsTokenData>>): UseMutationOptions<CreateMetricsTokenResponse, CreateMetricsTokenError, Options<CreateMetricsTokenData>> => {
+    const mutationOptions: UseMutationOptions<CreateMetricsTokenResponse, CreateMetricsTokenError, Options<CreateMetricsTokenData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createMetricsToken({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const getClusterNetworkQueryKey = (options: Options<GetClusterNetworkData>) => createQueryKey('getClusterNetwork', options);
 
 /**
@@ -1361,6 +1537,25 @@ export const getClusterNodeOptions = (options: Options<GetClusterNodeData>) => q
     },
     queryKey: getClusterNodeQueryKey(options)
 });
+
+/**
+ * Ask Node
+ *
+ * Asks a node something about itself. Changes nothing; the answer is there in a moment, or when it has sampled.
+ */
+export const askNodeMutation = (options?: Partial<Options<AskNodeData>>): UseMutationOptions<AskNodeResponse, AskNodeError, Options<AskNodeData>> => {
+    const mutationOptions: UseMutationOptions<AskNodeResponse, AskNodeError, Options<AskNodeData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await askNode({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 export const getNodeTuningQueryKey = (options: Options<GetNodeTuningData>) => createQueryKey('getNodeTuning', options);
 
@@ -1791,6 +1986,46 @@ export const rotateRolePasswordMutation = (options?: Partial<Options<RotateRoleP
     return mutationOptions;
 };
 
+export const listTableMetricsQueryKey = (options: Options<ListTableMetricsData>) => createQueryKey('listTableMetrics', options);
+
+/**
+ * List Table Metrics
+ *
+ * Every table with its numbers of now, its sparklines, and when it was repaired and backed up.
+ */
+export const listTableMetricsOptions = (options: Options<ListTableMetricsData>) => queryOptions<ListTableMetricsResponse, ListTableMetricsError, ListTableMetricsResponse, ReturnType<typeof listTableMetricsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listTableMetrics({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listTableMetricsQueryKey(options)
+});
+
+export const getTableMetricsQueryKey = (options: Options<GetTableMetricsData>) => createQueryKey('getTableMetrics', options);
+
+/**
+ * Get Table Metrics
+ *
+ * The charts of a table over a time. Percentiles are those of all its replicas together.
+ */
+export const getTableMetricsOptions = (options: Options<GetTableMetricsData>) => queryOptions<GetTableMetricsResponse, GetTableMetricsError, GetTableMetricsResponse, ReturnType<typeof getTableMetricsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getTableMetrics({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getTableMetricsQueryKey(options)
+});
+
 export const getDrillQueryKey = (options: Options<GetDrillData>) => createQueryKey('getDrill', options);
 
 /**
@@ -2121,6 +2356,26 @@ export const changeMemberRoleMutation = (options?: Partial<Options<ChangeMemberR
     };
     return mutationOptions;
 };
+
+export const getMetricsCatalogueQueryKey = (options?: Options<GetMetricsCatalogueData>) => createQueryKey('getMetricsCatalogue', options);
+
+/**
+ * Get Metrics Catalogue
+ *
+ * Dashboards with their charts, and the columns of the page of tables.
+ */
+export const getMetricsCatalogueOptions = (options?: Options<GetMetricsCatalogueData>) => queryOptions<GetMetricsCatalogueResponse, GetMetricsCatalogueError, GetMetricsCatalogueResponse, ReturnType<typeof getMetricsCatalogueQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getMetricsCatalogue({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getMetricsCatalogueQueryKey(options)
+});
 
 export const listOperationsQueryKey = (options?: Options<ListOperationsData>) => createQueryKey('listOperations', options);
 

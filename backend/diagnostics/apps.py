@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class DiagnosticsConfig(AppConfig):
+    name = "backend.diagnostics"

@@ -1,0 +1,410 @@
+package cassandra
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ringmaster/agent"
+	"ringmaster/agent/cql"
+)
+
+// Of one answer about a log: more is for the next page.
+const (
+	mostLogBytes   = 512 << 10
+	mostEntryBytes = 8 << 10
+)
+
+// logLine is how logback.xml says that a line begins.
+var logLine = regexp.MustCompile(`^(TRACE|DEBUG|INFO|WARN|ERROR) +\[(.*?)\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) (\S+) - (.*)$`)
+
+// secretInLog is what must not leave the machine, should anything ever write it there.
+var secretInLog = regexp.MustCompile(`(?i)(\w*(?:password|secret)\w*\s*[=:]\s*)('[^']*'|"[^"]*"|[^\s,;}\]]+)`)
+
+// entry is one of a log, with where in its file it begins.
+type entry struct {
+	agent.LogLine
+	at int64
+}
+
+// readEntries gives the entries of a log up to an offset, one after another.
+func readEntries(from io.Reader, until int64, each func(entry)) error {
+	lines := bufio.NewReaderSize(from, 64<<10)
+	var current *entry
+	give := func() {
+		if current != nil {
+			current.Text = secretInLog.ReplaceAllString(strings.TrimRight(current.Text, "\n"), "$1<hidden>")
+			each(*current)
+		}
+	}
+	var offset int64
+	for {
+		line, err := lines.ReadString('\n')
+		text := strings.TrimRight(line, "\r\n")
+		found := logLine.FindStringSubmatch(text)
+		switch {
+		case found != nil && offset >= until:
+			give()
+			return nil
+		case found != nil:
+			give()
+			current = &entry{at: offset, LogLine: agent.LogLine{Level: found[1], Thread: found[2], At: found[3], Source: found[4], Text: found[5]}}
+		case line != "" && current != nil && len(current.Text) < mostEntryBytes:
+			current.Text += "\n" + text
+		}
+		if current != nil && len(current.Text) > mostEntryBytes {
+			current.Text = strings.ToValidUTF8(current.Text[:mostEntryBytes], "") + "…"
+		}
+		offset += int64(len(line))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	give()
+	return nil
+}
+
+// openLog opens a file of a log, packed or not.
+func openLog(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path)
+	if err != nil || !strings.HasSuffix(path, ".gz") {
+		return file, err
+	}
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{unpacked, file}, nil
+}
+
+var rolledLog = regexp.MustCompile(`\.log\.(\d{4}-\d\d-\d\d)\.(\d+)\.gz$`)
+
+// logFiles are a log and what was rolled off it, the newest first.
+func logFiles(path string) ([]string, error) {
+	rolled, err := filepath.Glob(path + ".*.gz")
+	if err != nil {
+		return nil, err
+	}
+	order := func(path string) string {
+		found := rolledLog.FindStringSubmatch(path)
+		if found == nil {
+			return ""
+		}
+		number, _ := strconv.Atoi(found[2])
+		return fmt.Sprintf("%s %06d", found[1], number)
+	}
+	slices.SortFunc(rolled, func(a, b string) int { return strings.Compare(order(b), order(a)) })
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return rolled, nil
+	}
+	return append([]string{path}, rolled...), nil
+}
+
+// headOf tells a file from others even after it was rolled off and packed: by how it begins.
+func headOf(path string) (string, error) {
+	file, err := openLog(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	const enough = 200
+	head := make([]byte, enough)
+	count, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(head[:count])
+	return strconv.FormatUint(sum.Sum64(), 16), nil
+}
+
+const wholeFile = int64(1) << 62
+
+// logPage is the last lines of a log that are wanted, before the place where an earlier page began.
+func logPage(path string, wanted agent.DiagnoseParameters) (agent.AnswerLog, error) {
+	files, err := logFiles(path)
+	if err != nil {
+		return agent.AnswerLog{}, err
+	}
+	until := wholeFile
+	if wanted.Before != "" {
+		head, place, _ := strings.Cut(wanted.Before, "-")
+		if until, err = strconv.ParseInt(place, 10, 64); err != nil {
+			return agent.AnswerLog{}, agent.Errorf("invalid-parameters", "before is not what an answer gave.")
+		}
+		for len(files) > 0 {
+			if found, err := headOf(files[0]); err == nil && found == head {
+				break
+			}
+			files = files[1:]
+		}
+	}
+	search := strings.ToLower(wanted.Search)
+	least := slices.Index(agent.LogLevels(), wanted.Level)
+	page := agent.AnswerLog{Lines: []agent.LogLine{}}
+	size := 0
+	for _, path := range files {
+		var kept []entry
+		file, err := openLog(path)
+		if err != nil {
+			return agent.AnswerLog{}, err
+		}
+		err = readEntries(file, until, func(one entry) {
+			if slices.Index(agent.LogLevels(), one.Level) < least || search != "" && !strings.Contains(strings.ToLower(one.Source+" "+one.Thread+" "+one.Text), search) {
+				return
+			}
+			if kept = append(kept, one); len(kept) > 2*agent.MostRows {
+				kept = slices.Clone(kept[len(kept)-agent.MostRows:])
+			}
+		})
+		if err := errors.Join(err, file.Close()); err != nil {
+			return agent.AnswerLog{}, err
+		}
+		for index := len(kept) - 1; index >= 0; index-- {
+			if size += len(kept[index].Text); len(page.Lines) == wanted.Limit || size > mostLogBytes && len(page.Lines) > 0 {
+				head, err := headOf(path)
+				if err != nil {
+					return agent.AnswerLog{}, err
+				}
+				// The entry itself is part of the next page, so what begins after its first byte is not.
+				page.Before = fmt.Sprintf("%s-%d", head, kept[index].at+1)
+				slices.Reverse(page.Lines)
+				return page, nil
+			}
+			page.Lines = append(page.Lines, kept[index].LogLine)
+		}
+		until = wholeFile
+	}
+	slices.Reverse(page.Lines)
+	return page, nil
+}
+
+func (e *Engine) askLog(_ context.Context, parameters agent.DiagnoseParameters, _ agent.Report) (agent.Answer, error) {
+	page, err := logPage(e.place.systemLog(), parameters)
+	return agent.Answer{Log: &page}, err
+}
+
+var pauseInLog = regexp.MustCompile(`^(.+) GC in (\d+)ms`)
+
+// loggedPauses are the longest pauses that the engine logged, with the time of each.
+func loggedPauses(path string, limit int) (agent.AnswerTable, error) {
+	var rows [][]any
+	file, err := openLog(path)
+	if err == nil {
+		defer file.Close()
+		err = readEntries(file, wholeFile, func(one entry) {
+			if one.Source != "GCInspector" {
+				return
+			}
+			if found := pauseInLog.FindStringSubmatch(one.Text); found != nil {
+				milliseconds, _ := strconv.ParseFloat(found[2], 64)
+				rows = append(rows, []any{one.At, found[1], milliseconds})
+			}
+		})
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	slices.Reverse(rows)
+	return agent.Told("Pauses in the log, the newest first", []agent.AnswerColumn{
+		column("At", agent.Text), column("Collector", agent.Text), column("Pause", agent.Milliseconds),
+	}, rows, limit), err
+}
+
+// slowQuery is how the engine writes one: the statement with its values, and how long it took once or several times.
+var slowQuery = regexp.MustCompile(`(?s)<(.+?)>, (?:time (\d+) msec|was slow (\d+) times: avg/min/max (\d+)/(\d+)/(\d+) msec) - slow timeout (\d+) msec(/cross-node)?`)
+
+// slowStatement is one of a table, as often as it was slow.
+type slowStatement struct {
+	at, statement       string
+	times, average, max int64
+	crossNode           bool
+}
+
+func readSlow(from io.Reader) ([]slowStatement, error) {
+	var all []slowStatement
+	err := readEntries(from, wholeFile, func(one entry) {
+		for _, found := range slowQuery.FindAllStringSubmatch(one.Text, -1) {
+			slow := slowStatement{at: one.At, statement: found[1], times: 1, crossNode: found[8] != ""}
+			figure := func(index int) int64 { value, _ := strconv.ParseInt(found[index], 10, 64); return value }
+			if found[2] != "" {
+				slow.average, slow.max = figure(2), figure(2)
+			} else {
+				slow.times, slow.average, slow.max = figure(3), figure(4), figure(6)
+			}
+			all = append(all, slow)
+		}
+	})
+	return all, err
+}
+
+// askSlowQueries tells what took longer than the engine's slow_query_log_timeout on this node.
+func (e *Engine) askSlowQueries(ctx context.Context, parameters agent.DiagnoseParameters, _ agent.Report) (agent.Answer, error) {
+	conn, err := e.asked(ctx)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	keys, err := readKeys(ctx, conn)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	limits, err := conn.Query(ctx, cql.One, "SELECT value FROM system_views.settings WHERE name = 'slow_query_log_timeout'")
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	files, err := logFiles(e.place.slowLog())
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	var rows [][]any
+	for _, path := range files {
+		file, err := openLog(path)
+		if err != nil {
+			return agent.Answer{}, err
+		}
+		found, err := readSlow(file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return agent.Answer{}, err
+		}
+		for _, slow := range slices.Backward(found) {
+			keyspace, table, filters := keys.judge(slow.statement)
+			if parameters.Keyspace != "" && keyspace != parameters.Keyspace || parameters.Table != "" && table != parameters.Table {
+				continue
+			}
+			rows = append(rows, []any{slow.at, keyspace + "." + table, filters, slow.times, slow.average, slow.max, slow.crossNode, shortenedTo(strings.TrimSuffix(slow.statement, alwaysAdded), 2000)})
+		}
+	}
+	answer := agent.Answer{
+		Tables: []agent.AnswerTable{agent.Told("Slow queries, the newest first", []agent.AnswerColumn{
+			column("At", agent.Text), column("Table", agent.Text), column("Needs ALLOW FILTERING", agent.Flag), column("Times", agent.Count),
+			column("Average", agent.Milliseconds), column("Longest", agent.Milliseconds), column("Asked by another node", agent.Flag),
+			column("What was read", agent.Text),
+		}, rows, parameters.Limit)},
+		Notes: []string{
+			"Reads only, as the replica saw them. Needs ALLOW FILTERING: it is restricted by a column that is neither of its key nor indexed, or by a part of its key without the partition. " +
+				"The engine's own log writes ALLOW FILTERING behind all of them.",
+		},
+	}
+	for _, row := range limits {
+		answer.Facts = append(answer.Facts, fact("Slow is more than (slow_query_log_timeout)", agent.Text, row.Text("value")))
+	}
+	if len(files) == 0 {
+		answer.Notes = append(answer.Notes, "This engine was started by an earlier agent, which kept no log of slow queries; it does from its next start on.")
+	}
+	return answer, nil
+}
+
+// alwaysAdded is at the end of every statement as the engine writes it, whether or not it was needed.
+const alwaysAdded = " ALLOW FILTERING"
+
+func shortenedTo(text string, longest int) string {
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+// tableKeys are what reads of a table may be restricted by without filtering.
+type tableKeys struct {
+	partition []string
+	// free are columns by which the engine finds rows: the key's and those that are indexed.
+	clustering, indexed []string
+}
+
+// keysOf holds them by keyspace.table.
+type keysOf map[string]*tableKeys
+
+var indexTarget = regexp.MustCompile(`^(?:\w+\()?"?([^")]+)"?\)?$`)
+
+func readKeys(ctx context.Context, conn *cql.Conn) (keysOf, error) {
+	keys := keysOf{}
+	rows, err := conn.Query(ctx, cql.One, "SELECT keyspace_name, table_name, column_name, kind FROM system_schema.columns")
+	if err != nil {
+		return nil, err
+	}
+	of := func(row cql.Row) *tableKeys {
+		name := row.Text("keyspace_name") + "." + row.Text("table_name")
+		if keys[name] == nil {
+			keys[name] = &tableKeys{}
+		}
+		return keys[name]
+	}
+	for _, row := range rows {
+		switch table := of(row); row.Text("kind") {
+		case "partition_key":
+			table.partition = append(table.partition, row.Text("column_name"))
+		case "clustering":
+			table.clustering = append(table.clustering, row.Text("column_name"))
+		}
+	}
+	indexes, err := conn.Query(ctx, cql.One, "SELECT keyspace_name, table_name, options FROM system_schema.indexes")
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range indexes {
+		options, _ := row["options"].(map[string]any)
+		target, _ := options["target"].(string)
+		if found := indexTarget.FindStringSubmatch(target); found != nil {
+			table := of(row)
+			table.indexed = append(table.indexed, found[1])
+		}
+	}
+	return keys, nil
+}
+
+var (
+	readFrom = regexp.MustCompile(`(?s) FROM "?(\w+)"?\."?(\w+)"?(?: WHERE (.*))?`)
+	// quotedValue is left out before columns are looked for: a value may look like a restriction.
+	quotedValue = regexp.MustCompile(`'(?:[^']|'')*'`)
+	restriction = regexp.MustCompile(`(?i)(?:^|\bAND\s+|\(|,\s*)"?(\w+)"?\)?(?:\[[^\]]*\])?\s*(?:=|<=|>=|<|>|\bIN\b|\bCONTAINS\b|\bLIKE\b|!=)`)
+)
+
+// judge tells what a statement of the slow log reads, and whether it needs ALLOW FILTERING; nil: the table is not known any more.
+func (keys keysOf) judge(statement string) (keyspace, table string, filters any) {
+	found := readFrom.FindStringSubmatch(statement)
+	if found == nil {
+		return "", "", nil
+	}
+	keyspace, table = found[1], found[2]
+	known := keys[keyspace+"."+table]
+	if known == nil {
+		return keyspace, table, nil
+	}
+	restricted := map[string]bool{}
+	for _, match := range restriction.FindAllStringSubmatch(quotedValue.ReplaceAllString(found[3], "''"), -1) {
+		restricted[match[1]] = true
+	}
+	whole := true
+	for _, name := range known.partition {
+		whole = whole && restricted[name]
+	}
+	for name := range restricted {
+		switch {
+		case slices.Contains(known.indexed, name):
+		case slices.Contains(known.partition, name) || slices.Contains(known.clustering, name):
+			// token(…) restricts a range of partitions, not the columns in it.
+			if !whole && !strings.Contains(found[3], "token(") {
+				return keyspace, table, true
+			}
+		default:
+			return keyspace, table, true
+		}
+	}
+	return keyspace, table, false
+}
