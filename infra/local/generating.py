@@ -55,7 +55,7 @@ def generators(place: Layout) -> list[Generator]:
             "rules and dashboards",
             (python, "-m", "infra.metrics.prometheus"),
             root,
-            (root / "infra" / "deploy" / "prometheus" / "rules" / "roll-up.yml", root / "infra" / "deploy" / "grafana"),
+            (root / "infra" / "deploy" / "prometheus" / "rules", root / "infra" / "deploy" / "grafana"),
         ),
         Generator(
             "OpenAPI document",

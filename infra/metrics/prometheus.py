@@ -1,4 +1,4 @@
-"""What is made of the catalogue of charts (backend/metrics/catalogue.py): recording rules, and Grafana's dashboards."""
+"""What is made of the catalogues of charts and alerts: rules for Prometheus, and Grafana's dashboards."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from backend.alerts import rules as alerts
 from backend.metrics.catalogue import CHARTS, DASHBOARD_TITLES, Chart, Dashboard, Query, Unit
 from backend.metrics.promql import Resolution, expanded
 from backend.metrics.rules import rule_groups
@@ -17,6 +18,7 @@ RULES = ROOT / "infra" / "deploy" / "prometheus" / "rules"
 GRAFANA = ROOT / "infra" / "deploy" / "grafana"
 
 _HEADER = "# Made by `make generate` from backend/metrics/catalogue.py and the vocabulary of metrics. Do not edit.\n"
+_ALERTS_HEADER = "# Made by `make generate` from backend/alerts/catalogue.py. Do not edit.\n"
 _UNITS = {
     Unit.PER_SECOND: "ops",
     Unit.SECONDS: "s",
@@ -32,11 +34,14 @@ _COLUMNS, _WIDTH, _HEIGHT = 2, 12, 8  # Grafana's grid is 24 wide
 def main() -> int:
     RULES.mkdir(parents=True, exist_ok=True)
     GRAFANA.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump(rule_groups(), sort_keys=False, width=1000)
-    (RULES / "roll-up.yml").write_text(_HEADER + text)
+    for name, header, document in (
+        ("roll-up.yml", _HEADER, rule_groups()),
+        ("alerts.yml", _ALERTS_HEADER, alerts.rule_groups()),
+    ):
+        (RULES / name).write_text(header + yaml.safe_dump(document, sort_keys=False, width=1000))
     for dashboard in Dashboard:
-        document = json.dumps(grafana(dashboard), indent=1, ensure_ascii=False)
-        (GRAFANA / f"{dashboard.value}.json").write_text(document + "\n")
+        text = json.dumps(grafana(dashboard), indent=1, ensure_ascii=False)
+        (GRAFANA / f"{dashboard.value}.json").write_text(text + "\n")
     return 0
 
 
