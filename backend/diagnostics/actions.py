@@ -28,6 +28,7 @@ from backend.diagnostics.states import (
     QUESTIONS,
     DiagnosisState,
     Question,
+    QuestionParameter,
     reason_against_asking,
 )
 from backend.operations import actions as operations
@@ -35,6 +36,7 @@ from backend.operations.models import Operation
 from backend.operations.queries import get_operation
 
 _USUAL_SECONDS = 10
+_USUAL_MINUTES = 10
 
 
 @transaction.atomic
@@ -50,12 +52,11 @@ def ask(who: Identity, cluster_id: str, node_id: str, order: schemas.QuestionOrd
     _check_state(cluster, node)
     parameters = _parameters(order)
     _limit_rate(who)
-    samples = QUESTIONS[order.question].samples
-    if samples:
+    if QUESTIONS[order.question].samples:
         _check_alone(node, order.question)
     # Everybody's, so that nobody's answers stay because nobody asks any more.
     Diagnosis.objects.filter(asked_at__lt=Now() - KEPT).delete()
-    seconds = (order.seconds or _USUAL_SECONDS) if samples else 0
+    seconds = _seconds(order)
     row = Diagnosis(
         organisation_id=who.organisation_id,
         cluster=cluster,
@@ -116,6 +117,14 @@ def _parameters(order: schemas.QuestionOrder) -> dict[str, Any]:
     return given
 
 
+def _seconds(order: schemas.QuestionOrder) -> int:
+    """How long it samples or reads at most; 0: not at all."""
+    takes = QUESTIONS[order.question].takes
+    if QuestionParameter.MINUTES in takes:
+        return (order.minutes or _USUAL_MINUTES) * 60
+    return (order.seconds or _USUAL_SECONDS) if QuestionParameter.SECONDS in takes else 0
+
+
 def _limit_rate(who: Identity) -> None:
     """At most so many questions of an organisation in a minute. The row keeps two at once from both being the last."""
     Organisation.objects.select_for_update(no_key=True).get(id=who.organisation_id)
@@ -132,14 +141,14 @@ def _limit_rate(who: Identity) -> None:
 
 
 def _check_alone(node: Node, question: Question) -> None:
-    """Sampling costs the engine something, and two would disturb each other."""
+    """Sampling and reading files cost the node something, and two would disturb each other."""
     sampling = [each for each, about in QUESTIONS.items() if about.samples]
     other = Diagnosis.objects.filter(node=node, question__in=sampling, state=DiagnosisState.ASKED).first()
     if other is not None:
         raise Conflict(
             "already_sampling",
             f"{node.name} is being sampled already ({QUESTIONS[Question(other.question)].title.lower()}).",
-            hint="Wait some seconds until that has ended, or cancel its operation.",
+            hint="Wait until that has ended, or cancel its operation.",
         )
 
 

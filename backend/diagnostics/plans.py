@@ -9,6 +9,6 @@ ASK_SECONDS = 2
 
 
 def ask(node: Node, question: Question, *, sampling: int) -> list[list[PlannedStep]]:
-    """`sampling`: for so many seconds, 0: not at all."""
+    """`sampling`: it samples or reads for so many seconds, 0: not at all."""
     title = f"Ask for: {QUESTIONS[question].title}"
     return [[PlannedStep("ask_node", title, node.id, node.name, deadline_seconds=sampling + 30)]]

@@ -20,6 +20,7 @@ class QuestionOrder(RequestBody):
     keyspace: Word | None = None
     table: Word | None = Field(None, description="With its keyspace")
     seconds: int | None = Field(None, ge=1, le=60, description="How long to sample; null: 10")
+    minutes: int | None = Field(None, ge=1, le=60, description="How long to read files at most; null: 10")
     limit: int | None = Field(None, ge=1, le=1000, description="How many rows or lines; null: 200")
     level: LogLevel | None = Field(None, strict=False, description="The least severe wanted of a log; null: all")
     search: Annotated[Line, StringConstraints(min_length=1, max_length=100)] | None = Field(
@@ -115,7 +116,7 @@ class QuestionFacts(Schema):
     description: str
     takes: list[QuestionParameter] = Field(description="Parameters that it has")
     needs: list[QuestionParameter] = Field(description="Those among them that must be given")
-    samples: bool = Field(description="It watches for some seconds; one at a time on a node")
+    samples: bool = Field(description="It watches or reads for a while; one at a time on a node")
 
 
 class Diagnostics(Schema):

@@ -33,12 +33,14 @@ class Question(StrEnum):
     SLOW_QUERIES = "slow-queries"
     HOT_PARTITIONS = "hot-partitions"
     FLAME_GRAPH = "flame-graph"
+    SSTABLES = "sstables"
 
 
 class QuestionParameter(StrEnum):
     KEYSPACE = "keyspace"
     TABLE = "table"
     SECONDS = "seconds"
+    MINUTES = "minutes"
     LIMIT = "limit"
     LEVEL = "level"
     SEARCH = "search"
@@ -54,7 +56,7 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """`takes`: which parameters it has; `needs`: those among them that must be given. `samples`: for some seconds."""
+    """`takes`: which parameters it has; `needs`: those among them that must be given. `samples`: for a while."""
 
     title: str
     description: str
@@ -63,7 +65,7 @@ class About:
 
     @property
     def samples(self) -> bool:
-        return QuestionParameter.SECONDS in self.takes
+        return QuestionParameter.SECONDS in self.takes or QuestionParameter.MINUTES in self.takes
 
 
 _P = QuestionParameter
@@ -124,6 +126,13 @@ QUESTIONS: dict[Question, About] = {
         title="Flame graph",
         description="Samples for some seconds in which functions the engine spends its time.",
         takes=(_P.SECONDS,),
+    ),
+    Question.SSTABLES: About(
+        title="SSTable analysis",
+        description="Reads a snapshot of a table beside the engine, slowly: its largest partitions, those with the "
+        "most tombstones, histograms of sizes and rows, and each file.",
+        takes=(_P.KEYSPACE, _P.TABLE, _P.MINUTES),
+        needs=(_P.KEYSPACE, _P.TABLE),
     ),
 }
 

@@ -27,6 +27,7 @@ const (
 	AskSlowQueries     Question = "slow-queries"
 	AskHotPartitions   Question = "hot-partitions"
 	AskFlameGraph      Question = "flame-graph"
+	AskSSTables        Question = "sstables"
 )
 
 // DiagnoseParameters are those of the job diagnose. Each question takes some of them.
@@ -36,6 +37,8 @@ type DiagnoseParameters struct {
 	Table    string   `json:"table,omitempty"`
 	// Seconds is how long to sample, 1 to 60; left out: 10.
 	Seconds int `json:"seconds,omitempty"`
+	// Minutes is how long to read files at most, 1 to 60; left out: 10.
+	Minutes int `json:"minutes,omitempty"`
 	// Limit is how many rows or lines are wanted, 1 to 1000; left out: 200.
 	Limit int `json:"limit,omitempty"`
 	// Level is the least severe that is wanted of a log: DEBUG, INFO, WARN or ERROR; left out: all.
@@ -51,6 +54,7 @@ const MostRows = 1000
 
 const (
 	usualSeconds, mostSeconds = 10, 60
+	usualMinutes, mostMinutes = 10, 60
 	usualLimit                = 200
 )
 
@@ -59,6 +63,9 @@ func (p *DiagnoseParameters) Check() error {
 	refuse := func(format string, arguments ...any) error { return Errorf("invalid-parameters", format, arguments...) }
 	if p.Seconds == 0 {
 		p.Seconds = usualSeconds
+	}
+	if p.Minutes == 0 {
+		p.Minutes = usualMinutes
 	}
 	if p.Limit == 0 {
 		p.Limit = usualLimit
@@ -72,6 +79,8 @@ func (p *DiagnoseParameters) Check() error {
 	switch {
 	case p.Seconds < 1 || p.Seconds > mostSeconds:
 		return refuse("seconds must be 1 to %d", mostSeconds)
+	case p.Minutes < 1 || p.Minutes > mostMinutes:
+		return refuse("minutes must be 1 to %d", mostMinutes)
 	case p.Limit < 1 || p.Limit > MostRows:
 		return refuse("limit must be 1 to %d", MostRows)
 	case len(p.Search) > longestSearch:
@@ -80,6 +89,8 @@ func (p *DiagnoseParameters) Check() error {
 		return refuse("level must be DEBUG, INFO, WARN or ERROR")
 	case p.Question == AskRing && p.Keyspace == "":
 		return refuse("of which keyspace?")
+	case p.Question == AskSSTables && p.Table == "":
+		return refuse("of which table?")
 	case p.Table != "" && p.Keyspace == "":
 		return refuse("a table needs its keyspace")
 	}

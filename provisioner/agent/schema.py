@@ -211,6 +211,7 @@ class DiagnoseParameters(BaseModel):
     keyspace: str | None = None
     level: str | None = None
     limit: int | None = None
+    minutes: int | None = None
     question: str
     search: str | None = None
     seconds: int | None = None

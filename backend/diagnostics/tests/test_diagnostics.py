@@ -79,6 +79,13 @@ def test_it_is_audited(api: ApiClient, node: Node):
         ({"question": "table-statistics", "table": "orders"}, "parameter_missing", "keyspace"),
         ({"question": "table-statistics", "keyspace": "a b"}, "invalid_field", "keyspace"),
         ({"question": "hot-partitions", "seconds": 61}, "invalid_field", "seconds"),
+        ({"question": "sstables", "keyspace": "shop"}, "parameter_missing", "table"),
+        (
+            {"question": "sstables", "keyspace": "shop", "table": "orders", "seconds": 9},
+            "parameter_not_taken",
+            "seconds",
+        ),
+        ({"question": "sstables", "keyspace": "shop", "table": "orders", "minutes": 61}, "invalid_field", "minutes"),
         ({"question": "log", "before": "/etc/passwd"}, "invalid_field", "before"),
         ({"question": "log", "level": "LOUD"}, "invalid_field", "level"),
         ({"question": "why"}, "invalid_field", "question"),

@@ -78,11 +78,12 @@ interface Fields {
   keyspace: string;
   table: string;
   seconds: string;
+  minutes: string;
   level: string;
   search: string;
 }
 
-const EMPTY: Fields = { keyspace: "", table: "", seconds: "10", level: "", search: "" };
+const EMPTY: Fields = { keyspace: "", table: "", seconds: "10", minutes: "10", level: "", search: "" };
 
 /** What is sent: what the question takes of what was filled in. */
 function orderOf(question: QuestionFacts, fields: Fields): QuestionOrder {
@@ -90,6 +91,7 @@ function orderOf(question: QuestionFacts, fields: Fields): QuestionOrder {
     keyspace: fields.keyspace || undefined,
     table: fields.table || undefined,
     seconds: Number(fields.seconds) || undefined,
+    minutes: Number(fields.minutes) || undefined,
     level: (fields.level || undefined) as QuestionOrder["level"],
     search: fields.search || undefined,
   };
@@ -112,6 +114,17 @@ function Ask({ cluster, diagnostics, nodes }: { cluster: Cluster; diagnostics: D
     takes(name) && (
       <FormField label={question.needs.includes(name) ? label : `${label} (optional)`} errorText={ask.errorOf(name)}>
         <Input value={fields[name]} spellcheck={false} onChange={({ detail }) => set({ [name]: detail.value })} />
+      </FormField>
+    );
+  const number = (name: "seconds" | "minutes", label: string) =>
+    takes(name) && (
+      <FormField label={label} errorText={ask.errorOf(name)}>
+        <Input
+          type="number"
+          inputMode="numeric"
+          value={fields[name]}
+          onChange={({ detail }) => set({ [name]: detail.value })}
+        />
       </FormField>
     );
   return (
@@ -170,16 +183,8 @@ function Ask({ cluster, diagnostics, nodes }: { cluster: Cluster; diagnostics: D
               </FormField>
             )}
             {text("search", "Lines that hold")}
-            {takes("seconds") && (
-              <FormField label="Seconds to watch" errorText={ask.errorOf("seconds")}>
-                <Input
-                  type="number"
-                  inputMode="numeric"
-                  value={fields.seconds}
-                  onChange={({ detail }) => set({ seconds: detail.value })}
-                />
-              </FormField>
-            )}
+            {number("seconds", "Seconds to watch")}
+            {number("minutes", "Minutes to read at most")}
           </SpaceBetween>
           <ActionButton
             action="ask_node"

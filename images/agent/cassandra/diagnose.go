@@ -40,10 +40,12 @@ var askers = map[agent.Question]asker{
 	agent.AskSlowQueries:     (*Engine).askSlowQueries,
 	agent.AskHotPartitions:   (*Engine).askHotPartitions,
 	agent.AskFlameGraph:      (*Engine).askFlameGraph,
+	agent.AskSSTables:        (*Engine).askSSTables,
 }
 
 // diagnose answers one question. Error codes: invalid-parameters, unknown-question, unknown-table, engine-not-running,
-// control-unknown, management-unreachable, already-sampling, profiler-refused.
+// control-unknown, management-unreachable, already-sampling, profiler-refused, table-not-found, snapshot-failed, engine-not-found,
+// java-not-found, sstables-unreadable.
 func (e *Engine) diagnose(ctx context.Context, parameters agent.DiagnoseParameters, report agent.Report) (agent.Answer, error) {
 	if err := parameters.Check(); err != nil {
 		return agent.Answer{}, err
@@ -52,12 +54,20 @@ func (e *Engine) diagnose(ctx context.Context, parameters agent.DiagnoseParamete
 	if !known {
 		return agent.Answer{}, agent.Errorf("unknown-question", "Cassandra cannot be asked %q.", parameters.Question)
 	}
-	const beyondSampling = 20 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(parameters.Seconds)*time.Second+beyondSampling)
+	ctx, cancel := context.WithTimeout(ctx, longest(parameters))
 	defer cancel()
 	answer, err := ask(e, ctx, parameters, report)
 	answer.TakenAt = time.Now().UTC()
 	return answer, reached(err)
+}
+
+// longest is how long an answer may take.
+func longest(parameters agent.DiagnoseParameters) time.Duration {
+	const beyondSampling, beyondReading = 20 * time.Second, 3 * time.Minute
+	if parameters.Question == agent.AskSSTables {
+		return time.Duration(parameters.Minutes)*time.Minute + beyondReading
+	}
+	return time.Duration(parameters.Seconds)*time.Second + beyondSampling
 }
 
 func column(title string, unit agent.Unit) agent.AnswerColumn {

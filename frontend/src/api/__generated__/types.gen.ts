@@ -6309,7 +6309,7 @@ export type PurgePlan = {
 /**
  * Question
  */
-export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' | 'compactions' | 'streams' | 'clients' | 'memory' | 'log' | 'slow-queries' | 'hot-partitions' | 'flame-graph';
+export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' | 'compactions' | 'streams' | 'clients' | 'memory' | 'log' | 'slow-queries' | 'hot-partitions' | 'flame-graph' | 'sstables';
 
 /**
  * QuestionFacts
@@ -6339,7 +6339,7 @@ export type QuestionFacts = {
     /**
      * Samples
      *
-     * It watches for some seconds; one at a time on a node
+     * It watches or reads for a while; one at a time on a node
      */
     samples: boolean;
 };
@@ -6365,6 +6365,12 @@ export type QuestionOrder = {
      * How long to sample; null: 10
      */
     seconds?: number | null;
+    /**
+     * Minutes
+     *
+     * How long to read files at most; null: 10
+     */
+    minutes?: number | null;
     /**
      * Limit
      *
@@ -6392,7 +6398,7 @@ export type QuestionOrder = {
 /**
  * QuestionParameter
  */
-export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'limit' | 'level' | 'search' | 'before';
+export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'minutes' | 'limit' | 'level' | 'search' | 'before';
 
 /**
  * RemoveDatacenter
