@@ -81,6 +81,15 @@ def _can_make_environments() -> bool:
     return probe.returncode == 0
 
 
+def _has_compose() -> bool:
+    """As a program of its own, or as Docker's plugin: Docker alone has none."""
+    if shutil.which("docker-compose") is not None:
+        return True
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+
+
 # To run the product.
 RUN = (
     Requirement("Python's venv", "python3-venv", _can_make_environments),
@@ -105,11 +114,7 @@ DEVELOPMENT = (
     Requirement("XFS programs", "xfsprogs", _program("mkfs.xfs")),
     Requirement("udev", "udev", _program("udevadm")),
     Requirement("mdadm", "mdadm", _program("mdadm")),
-    Requirement(
-        "Docker Compose",
-        "docker-compose",
-        lambda: any(shutil.which(name) is not None for name in ("docker-compose", "docker")),
-    ),
+    Requirement("Docker Compose", "docker-compose", _has_compose),
 )
 # To bake the machine image under emulation and boot it.
 IMAGES = (

@@ -29,6 +29,8 @@ class Capability(StrEnum):
     INCREMENTAL_RANGES = "incremental-ranges"
     # A repair can send to one side only.
     PULL_REPAIR = "pull-repair"
+    # A node that takes another's place gets each range from one replica, which may lack what the others have.
+    REPLACEMENT_READS_ONE_REPLICA = "replacement-reads-one-replica"
     # The engine itself lets clients in by their address.
     ADDRESS_ALLOWLIST = "address-allowlist"
 

@@ -1,7 +1,8 @@
 """Another machine takes a node's place.
 
-A dead node's machine is deleted first, then a new node takes over its tokens and copies its data from the other
-replicas. A living node is replaced by a twin that joins beside it; the old one leaves when the new one has everything.
+A dead node's machine is deleted first and the other replicas of its ranges are made equal; then a new node takes over
+its tokens and copies its data from them. A living node is replaced by a twin that joins beside it; the old one leaves
+when the new one has everything.
 """
 
 from provisioner.operations.base import OperationCode, StepCode
@@ -21,6 +22,7 @@ from provisioner.operations.join_steps import (
 from provisioner.operations.leave_steps import confirm_left, delete_left_machine, fence_machine, leave_ring
 from provisioner.operations.machine_steps import ensure_machine, find_image, install_engine, reach_agent
 from provisioner.operations.removal import delete_machine
+from provisioner.operations.survivors import compare_survivors
 
 CODE = OperationCode(
     kind="replace_node",
@@ -37,6 +39,7 @@ CODE = OperationCode(
         # A dead one.
         "check_ring_without": StepCode(do=check_ring_without),
         "fence_machine": StepCode(do=fence_machine),
+        "compare_survivors": StepCode(do=compare_survivors),
         "take_over": StepCode(do=take_over),
         # A living one.
         "check_ring": StepCode(do=check_ring),

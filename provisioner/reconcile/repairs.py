@@ -3,6 +3,7 @@
 While a node is away the others keep what it misses as hints, three hours unless the cluster's settings say otherwise.
 What it missed after that it has to fetch: it pulls its ranges from its peers, once per absence. So it does when others
 say that they kept no hints for it (dropped_hints.py), for how long it was away: shorter absences add up, as hints wait.
+And so does one that took a dead node's place where the other replicas could not be compared before (survivors.py).
 """
 
 from datetime import UTC, datetime, timedelta
@@ -44,13 +45,19 @@ WITH absence AS (
                      WHERE p.cluster_id = o.cluster_id AND p.kind = 'stop_node' AND p.state = 'succeeded'
                        AND p.id < o.id) stopped ON true
      WHERE o.id > %(oldest_operation)s AND o.kind = 'start_node' AND o.state = 'succeeded'
+ UNION ALL
+    SELECT o.cluster_id, o.parameters->>'new', '-infinity'::timestamptz, o.finished_at
+      FROM operations_operation o
+      JOIN operations_operationstep s ON s.operation_id = o.id AND s.name = 'compare_survivors'
+     WHERE o.id > %(oldest_operation)s AND o.kind = 'replace_node' AND o.state = 'succeeded'
+       AND s.output->'compared' = 'false'
 )
 SELECT DISTINCT a.cluster_id, a.node_id
   FROM absence a
   JOIN clusters_node n ON n.id = a.node_id AND n.deleted_at IS NULL AND n.state = 'up'
   JOIN clusters_cluster c ON c.id = a.cluster_id
- WHERE a.ended - a.began
-       > make_interval(mins => COALESCE((c.settings->>'max_hint_window_minutes')::int, %(usual)s))
+ WHERE a.began
+       < a.ended - make_interval(mins => COALESCE((c.settings->>'max_hint_window_minutes')::int, %(usual)s))
    AND NOT EXISTS (SELECT 1 FROM repairs_repairrun r
                     WHERE r.cluster_id = a.cluster_id AND r.reason = %(reason)s
                       AND r.asked->>'node' = a.node_id AND r.created_at >= a.ended)

@@ -22,6 +22,7 @@ _PUBLISH_SECONDS = 2
 
 # Deadlines of steps that move data: the step only counts as overdue, and goes on.
 _STREAMING_DEADLINE = 6 * 3600
+_COMPARING_DEADLINE = 900
 
 Groups = list[list[PlannedStep]]
 
@@ -81,6 +82,7 @@ def replace_dead(*, living: Sequence[Node], dead: Node, new: Node) -> Planned:
             [_of(dead, "fence_machine", "Make sure that the old machine is gone", 300)],
             *_machines([new]),
             _lift(rest),
+            [_of(dead, "compare_survivors", "Compare the replicas that are left", _COMPARING_DEADLINE)],
             [_of(new, "take_over", "Take over the data of the old node", _STREAMING_DEADLINE)],
             *_checked(new),
             _restore(rest),

@@ -30,6 +30,7 @@ class CassandraEngine:
             Capability.ADDRESS_ALLOWLIST,
             Capability.INCREMENTAL_RANGES,
             Capability.PULL_REPAIR,
+            Capability.REPLACEMENT_READS_ONE_REPLICA,
         }
     )
 

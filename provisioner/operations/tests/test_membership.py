@@ -8,10 +8,13 @@ from django.utils import timezone
 from backend.access.models import Allowlist
 from backend.clusters.models import Datacenter, Node
 from backend.operations.models import Operation
+from backend.repairs.models import RepairRun
+from backend.repairs.planning import tokens as repair_tokens
 from provisioner.agent.fake import AgentFault
-from provisioner.operations import join_steps
+from provisioner.operations import join_steps, survivors
 from provisioner.operations.tests.cluster_world import world_of
 from provisioner.operations.tests.ring_world import RingWorld
+from provisioner.reconcile.repairs import catch_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -287,6 +290,49 @@ class TestReplaceDead:
         assert len(world.members()) == 3
         for node in world.nodes():
             assert sorted(world.agents.config_of(node.id)["seeds"]) == sorted(str(n.address) for n in world.nodes())
+
+    def test_what_one_replica_alone_has_is_on_all_others_before_the_new_one_streams(self, world: RingWorld) -> None:
+        dead, second, third = world.nodes()
+        world.kill(dead)
+        self.loses_rows(world, third)
+        operation = world.run(world.replace_dead(), until="take_over")
+        assert [copy for copy in world.missing() if copy.startswith("shop ")] == []
+        done = world.agents.repaired(world.cluster.ring_name)
+        assert {frozenset(one.nodes) for one in done} == {frozenset({second.id, third.id})}
+        assert {one.mode for one in done} == {"full"}
+        shop = sorted(own for one in done if one.keyspace == "shop" for own in one.ranges)
+        assert repair_tokens.merged(shop) == list(repair_tokens.WHOLE)
+        succeeded(world.run(operation))
+        assert catch_up() == 0
+
+    def test_where_comparing_takes_too_long_the_new_one_pulls(
+        self, world: RingWorld, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(survivors, "MOST_SECONDS", 0.1)
+        world.kill(world.nodes()[0])
+        operation = world.run(world.replace_dead())
+        succeeded(operation)
+        assert world.agents.repaired(world.cluster.ring_name) == []
+        assert "the new node pulls from all replicas" in message(operation, "compare_survivors")
+        assert catch_up() == 1
+        assert RepairRun.objects.get().asked["node"] == world.nodes()[-1].id
+        assert catch_up() == 0
+
+    def test_one_that_cannot_be_compared_is_replaced_all_the_same_and_pulls(self, world: RingWorld) -> None:
+        world.kill(world.nodes()[0])
+        world.agents.inject(AgentFault(name="job-failed", job_kind="repair", times=1))
+        operation = world.run(world.replace_dead())
+        succeeded(operation)
+        assert "could not be compared" in message(operation, "compare_survivors")
+        assert catch_up() == 1
+
+    @staticmethod
+    def loses_rows(world: RingWorld, node: Node) -> None:
+        """Writes that this one was never sent."""
+        with world.agents.ring_of(world.cluster.ring_name) as ring:
+            member = next(own for own in ring.ring.members.values() if own.node_id == node.id)
+            member.holds["shop"] = member.holds["shop"][::2]
+        assert world.missing() != []
 
     def test_the_old_machine_ends_before_the_new_one_is_made(self, world: RingWorld) -> None:
         world.kill(world.nodes()[0])

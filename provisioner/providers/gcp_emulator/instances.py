@@ -94,7 +94,8 @@ def stop(call: Call) -> compute_v1.Operation:
         instance.status = "STOPPING"
 
     def effect() -> None:
-        if (there := _same(world, path, identity)) is not None and there.status != "TERMINATED":
+        # One that was off when this was asked for, and was started since, stays on.
+        if (there := _same(world, path, identity)) is not None and there.status == "STOPPING":
             there.status = "TERMINATED"
             there.last_stop_timestamp = world.now()
             world.stop_program(path, orderly=orderly)
