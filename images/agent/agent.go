@@ -241,6 +241,16 @@ type RingStatus struct {
 	Peers         []Peer  `json:"peers"`
 }
 
+// SchemaDisagreement is nil when all living nodes have this node's schema. Error code: schema-disagreement.
+func (r RingStatus) SchemaDisagreement() error {
+	for _, peer := range r.Peers {
+		if peer.Up && peer.SchemaVersion != r.SchemaVersion {
+			return Errorf("schema-disagreement", "The schema of %s still differs; the change itself is made.", peer.Address)
+		}
+	}
+	return nil
+}
+
 // TokensDigest is a short word that is the same for the same tokens: the first 16 hexadecimal digits of the SHA-256 over them,
 // sorted, joined with commas.
 func TokensDigest(tokens []int64) string {

@@ -6,16 +6,13 @@ import Table from "@cloudscape-design/components/table";
 import type { RestorePlan } from "../api";
 import { formatDuration } from "../util/duration";
 import { count, formatBytes } from "../util/size";
+import { PlanProblems, PlanSteps } from "./plan-parts";
 
 /** What a restore would do, what it needs on each node, and all that is against it. */
 export function PlanOf({ plan }: { plan: RestorePlan }) {
   return (
     <SpaceBetween size="s">
-      {plan.problems.map((problem) => (
-        <Alert key={problem} type="error" statusIconAriaLabel="Error">
-          {problem}
-        </Alert>
-      ))}
+      <PlanProblems problems={plan.problems} />
       {plan.warnings.map((warning) => (
         <Alert key={warning} type="warning" statusIconAriaLabel="Warning">
           {warning}
@@ -50,14 +47,7 @@ export function PlanOf({ plan }: { plan: RestorePlan }) {
           ]}
         />
       )}
-      <Box>
-        <Box variant="awsui-key-label">What is done</Box>
-        <ol className="plan-list" aria-label="What is done">
-          {plan.steps.map((step) => (
-            <li key={step}>{step}</li>
-          ))}
-        </ol>
-      </Box>
+      <PlanSteps steps={plan.steps} />
       {plan.differences
         .filter(({ fatal }) => !fatal)
         .map(({ table, difference }) => (

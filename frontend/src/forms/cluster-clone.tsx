@@ -1,4 +1,3 @@
-import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
@@ -20,6 +19,7 @@ import {
 } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
 import { ErrorBox } from "../components/error-box";
+import { PlanProblems, PlanSteps } from "../components/plan-parts";
 import { formatDuration } from "../util/duration";
 import { likeCluster, missingIn } from "../util/new-cluster";
 import { count, formatBytes } from "../util/size";
@@ -99,11 +99,7 @@ function Clone({ cluster, overview, onDismiss, catalog }: Props & { catalog: Cat
 function ShownPlan({ plan }: { plan: ClonePlan }) {
   return (
     <SpaceBetween size="s">
-      {plan.problems.map((problem) => (
-        <Alert key={problem} type="error" statusIconAriaLabel="Error">
-          {problem}
-        </Alert>
-      ))}
+      <PlanProblems problems={plan.problems} />
       <KeyValuePairs
         columns={4}
         items={[
@@ -119,14 +115,7 @@ function ShownPlan({ plan }: { plan: ClonePlan }) {
           { label: "New nodes", value: plan.nodes_total === null ? "–" : count(plan.nodes_total, "node") },
         ]}
       />
-      <Box>
-        <Box variant="awsui-key-label">What is done</Box>
-        <ol className="plan-list" aria-label="What is done">
-          {plan.steps.map((step) => (
-            <li key={step}>{step}</li>
-          ))}
-        </ol>
-      </Box>
+      <PlanSteps steps={plan.steps} />
       {plan.warnings.map((warning) => (
         <Box key={warning} color="text-body-secondary">
           {warning}

@@ -167,12 +167,9 @@ func (e *Engine) schemaAgreed(ctx context.Context, conn *cql.Conn) error {
 		if err != nil {
 			return err
 		}
-		behind := slices.IndexFunc(ring.Peers, func(peer agent.Peer) bool { return peer.Up && peer.SchemaVersion != ring.SchemaVersion })
-		if behind < 0 {
-			return nil
-		}
-		if pause(ctx, retryPause) != nil {
-			return agent.Errorf("schema-disagreement", "The schema of %s still differs; the change itself is made.", ring.Peers[behind].Address)
+		err = ring.SchemaDisagreement()
+		if err == nil || pause(ctx, retryPause) != nil {
+			return err
 		}
 	}
 }

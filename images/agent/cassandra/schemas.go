@@ -33,32 +33,15 @@ func (e *Engine) describeSchema(ctx context.Context, parameters agent.DescribeSc
 // createSchema makes what was described, here or elsewhere, under the same or other names. What is there is left as it is. Error
 // codes, besides those of access: invalid-parameters, schema-differs, schema-refused, schema-disagreement.
 func (e *Engine) createSchema(ctx context.Context, parameters agent.CreateSchemaParameters, report agent.Report) (agent.SchemaCreated, error) {
-	var made agent.SchemaCreated
-	total, seen := 0, 0
-	for _, keyspace := range parameters.Keyspaces {
-		if err := cqlschema.Check(keyspace); err != nil {
-			return agent.SchemaCreated{}, err
-		}
-		total += len(keyspace.Statements)
+	made, err := cqlschema.Create(parameters.Keyspaces, report, func(keyspace agent.KeyspaceToCreate, statement agent.SchemaStatement) (existed bool, err error) {
+		err = e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) (err error) {
+			existed, err = cqlschema.CreateOne(ctx, conn, keyspace, statement)
+			return err
+		})
+		return existed, err
+	})
+	if err != nil {
+		return made, err
 	}
-	for _, keyspace := range parameters.Keyspaces {
-		for _, statement := range keyspace.Statements {
-			report(float64(seen)/float64(total+1), "Creating "+statement.Type+" "+statement.Name)
-			seen++
-			var existed bool
-			if err := e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) (err error) {
-				existed, err = cqlschema.CreateOne(ctx, conn, keyspace, statement)
-				return err
-			}); err != nil {
-				return agent.SchemaCreated{}, err
-			}
-			if existed {
-				made.Existing++
-			} else {
-				made.Created++
-			}
-		}
-	}
-	report(0.95, "Waiting until all nodes have the schema")
 	return made, e.access(ctx, func(ctx context.Context, conn *cql.Conn, _ string) error { return e.schemaAgreed(ctx, conn) })
 }

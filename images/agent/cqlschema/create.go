@@ -48,6 +48,35 @@ func newName(keyspace agent.KeyspaceToCreate) string {
 	return keyspace.Name
 }
 
+// Create makes all of it and counts. `one` makes one statement with CreateOne on a session that it gets; `report` as a job's.
+func Create(
+	keyspaces []agent.KeyspaceToCreate, report agent.Report, one func(agent.KeyspaceToCreate, agent.SchemaStatement) (existed bool, err error),
+) (made agent.SchemaCreated, err error) {
+	total := 0
+	for _, keyspace := range keyspaces {
+		if err := Check(keyspace); err != nil {
+			return agent.SchemaCreated{}, err
+		}
+		total += len(keyspace.Statements)
+	}
+	for _, keyspace := range keyspaces {
+		for _, statement := range keyspace.Statements {
+			report(float64(made.Created+made.Existing)/float64(total+1), "Creating "+statement.Type+" "+statement.Name)
+			existed, err := one(keyspace, statement)
+			switch {
+			case err != nil:
+				return agent.SchemaCreated{}, err
+			case existed:
+				made.Existing++
+			default:
+				made.Created++
+			}
+		}
+	}
+	report(0.95, "Waiting until all nodes have the schema")
+	return made, nil
+}
+
 // CreateOne makes what one statement tells of, and leaves as it is what is there already. Error codes: invalid-parameters,
 // schema-differs, schema-refused.
 func CreateOne(ctx context.Context, conn Session, keyspace agent.KeyspaceToCreate, statement agent.SchemaStatement) (existed bool, err error) {

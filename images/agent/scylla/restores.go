@@ -228,31 +228,16 @@ func asElsewhere(keyspace agent.KeyspaceSchema) agent.KeyspaceSchema {
 // createSchema makes what was described, here or elsewhere. What is there is left as it is. Error codes, besides those of asControl:
 // invalid-parameters, schema-differs, schema-refused, schema-disagreement.
 func (e *Engine) createSchema(ctx context.Context, p agent.CreateSchemaParameters, report agent.Report) (agent.SchemaCreated, error) {
-	total, made := 0, agent.SchemaCreated{}
-	for _, keyspace := range p.Keyspaces {
-		if err := cqlschema.Check(keyspace); err != nil {
-			return agent.SchemaCreated{}, err
-		}
-		total += len(keyspace.Statements)
+	made, err := cqlschema.Create(p.Keyspaces, report, func(keyspace agent.KeyspaceToCreate, statement agent.SchemaStatement) (existed bool, err error) {
+		err = e.asControl(ctx, func(ctx context.Context, conn session) (err error) {
+			existed, err = cqlschema.CreateOne(ctx, conn, keyspace, statement)
+			return err
+		})
+		return existed, err
+	})
+	if err != nil {
+		return made, err
 	}
-	for _, keyspace := range p.Keyspaces {
-		for _, statement := range keyspace.Statements {
-			report(float64(made.Created+made.Existing)/float64(total+1), "Creating "+statement.Type+" "+statement.Name)
-			var existed bool
-			if err := e.asControl(ctx, func(ctx context.Context, conn session) (err error) {
-				existed, err = cqlschema.CreateOne(ctx, conn, keyspace, statement)
-				return err
-			}); err != nil {
-				return agent.SchemaCreated{}, err
-			}
-			if existed {
-				made.Existing++
-			} else {
-				made.Created++
-			}
-		}
-	}
-	report(0.95, "Waiting until all nodes have the schema")
 	return made, e.schemaAgreed(ctx)
 }
 
@@ -268,12 +253,9 @@ func (e *Engine) schemaAgreed(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		behind := slices.IndexFunc(ring.Peers, func(peer agent.Peer) bool { return peer.Up && peer.SchemaVersion != ring.SchemaVersion })
-		if behind < 0 {
-			return nil
-		}
-		if pause(ctx, retryPause) != nil {
-			return agent.Errorf("schema-disagreement", "The schema of %s still differs; the change itself is made.", ring.Peers[behind].Address)
+		err := ring.SchemaDisagreement()
+		if err == nil || pause(ctx, retryPause) != nil {
+			return err
 		}
 	}
 }
