@@ -16,20 +16,13 @@ from backend.backups.states import BackupState
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, clusters, node_not_found
 from backend.core.errors import Invalid
-from backend.metrics.catalogue import (
-    CHARTS,
-    CHARTS_BY_ID,
-    COLUMNS_BY_ID,
-    DASHBOARD_TITLES,
-    TABLE_COLUMNS,
-    Chart,
-    Column,
-    Dashboard,
-)
+from backend.metrics.catalogue import CHARTS, CHARTS_BY_ID, COLUMNS_BY_ID
+from backend.metrics.charts import DASHBOARD_TITLES, Chart, Column, Dashboard
 from backend.metrics.promql import Matcher, Resolution, expanded, legend, selector, window
 from backend.metrics.ranges import SCRAPE_SECONDS, TimeRange, moment, time_range
 from backend.metrics.rules import percentile_kept, percentile_now
 from backend.metrics.store import Instant, Range, Series, Store, history_store, raw_store
+from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.operations.models import Operation
 from backend.operations.states import title
 from backend.repairs.models import RepairTable

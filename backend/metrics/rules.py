@@ -8,8 +8,9 @@ every bucket of every table.
 
 from typing import Any
 
-from backend.metrics.catalogue import CHARTS, TABLE_COLUMNS
+from backend.metrics.catalogue import CHARTS
 from backend.metrics.promql import ROLL_UP_SECONDS, recorded, series_in
+from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.metrics.vocabulary import NODE_LABELS, TABLE_LABELS, Metric, metrics_by_series
 
 # What a whole cluster and a whole organisation have a series of: traffic, errors and room.

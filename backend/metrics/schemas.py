@@ -7,7 +7,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from backend.metrics.catalogue import Dashboard, Unit
+from backend.metrics.charts import Dashboard, Unit
 from backend.metrics.federation import FederationScope
 from backend.metrics.promql import Resolution
 from backend.metrics.ranges import MOST_POINTS

@@ -240,9 +240,9 @@ def names(count: int) -> list[tuple[str, str]]:
 
 def raw(clusters: tuple[tuple[str, int], ...], now: int) -> Iterator[str]:
     """What the page reads of what nodes serve: every metric of its columns, for every table and node."""
-    from backend.metrics.catalogue import TABLE_COLUMNS
     from backend.metrics.promql import series_in
     from backend.metrics.rules import percentile_now
+    from backend.metrics.table_charts import TABLE_COLUMNS
 
     served = sorted(
         {series for column in TABLE_COLUMNS if column.now is None for _, series in series_in(column.expression)}
@@ -271,9 +271,9 @@ def samples(series: str, points: list[str]) -> str:
 
 def rolled_up(clusters: tuple[tuple[str, int], ...], first: int, end: int) -> Iterator[str]:
     """The series that sparklines are drawn from, every five minutes."""
-    from backend.metrics.catalogue import TABLE_COLUMNS
     from backend.metrics.promql import recorded, series_in
     from backend.metrics.rules import percentile_kept
+    from backend.metrics.table_charts import TABLE_COLUMNS
 
     kept = [
         percentile_kept(column.now, "p99") if column.now is not None else recorded(series)

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from backend.alerts import rules as alerts
-from backend.metrics.catalogue import CHARTS, DASHBOARD_TITLES, Chart, Dashboard, Query, Unit
+from backend.metrics.catalogue import CHARTS
+from backend.metrics.charts import DASHBOARD_TITLES, Chart, Dashboard, Query, Unit
 from backend.metrics.promql import Resolution, expanded
 from backend.metrics.rules import rule_groups
 

@@ -16,7 +16,7 @@ from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.states import ClusterState, NodeState
 from backend.conftest import ApiClient, Tenant
 from backend.metrics import federation, store
-from backend.metrics.catalogue import TABLE_COLUMNS
+from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.metrics.tests import samples
 from backend.operations.models import Operation
 from backend.operations.states import OperationState

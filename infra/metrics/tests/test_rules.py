@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from backend.metrics.catalogue import CHARTS, TABLE_COLUMNS, Dashboard
+from backend.metrics.catalogue import CHARTS
+from backend.metrics.charts import Dashboard
 from backend.metrics.promql import Matcher, Resolution, expanded, selector
 from backend.metrics.rules import rule_groups
+from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.metrics.vocabulary import metrics_by_series
 from infra.metrics.prometheus import RULES, grafana
 
