@@ -95,6 +95,7 @@ class _EngineData(_Strict):
     not_on: dict[str, str] = {}
     manages_access: bool = True
     answers_questions: bool = True
+    takes_commands: bool = True
     makes_backups: bool = True
     archives_logs: bool = True
     imports_sstables: bool = True
@@ -181,6 +182,7 @@ def _versions(data: _EngineData) -> list[EngineVersion]:
             not_on=data.not_on,
             manages_access=data.manages_access,
             answers_questions=data.answers_questions,
+            takes_commands=data.takes_commands,
             makes_backups=data.makes_backups,
             archives_logs=data.archives_logs,
             imports_sstables=data.imports_sstables,

@@ -146,6 +146,9 @@ class EngineVersion(models.Model):
     answers_questions = models.BooleanField(
         default=True, db_default=True, help_text="Its nodes can be asked about themselves from here"
     )
+    takes_commands = models.BooleanField(
+        default=True, db_default=True, help_text="Its tables can be flushed, compacted and the like from here"
+    )
     not_on = models.JSONField(default=dict, help_text="Providers that cannot run it, each with the reason")
     enabled = models.BooleanField(default=True)
     position = models.PositiveIntegerField(default=0)

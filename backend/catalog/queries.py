@@ -139,6 +139,11 @@ def answers_questions(engine: str) -> bool:
     return not EngineVersion.objects.filter(engine=engine, answers_questions=False).exists()
 
 
+def takes_commands(engine: str) -> bool:
+    """Whether tables of this engine can be flushed, compacted and the like from here."""
+    return not EngineVersion.objects.filter(engine=engine, takes_commands=False).exists()
+
+
 def engine_version_names(engine: str) -> list[str]:
     versions = EngineVersion.objects.filter(engine=engine, enabled=True)
     return list(versions.order_by("position", "version").values_list("version", flat=True))

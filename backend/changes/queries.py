@@ -10,6 +10,7 @@ from backend.accounts.queries import Identity
 from backend.catalog import queries as catalog
 from backend.catalog.models import MachineType
 from backend.catalog.states import CLOUDS
+from backend.changes import numbers
 from backend.changes.planning import OPERATION_KINDS, Facts, NothingToDo, Proposal, Refused, desired, propose
 from backend.changes.plans import Planned
 from backend.changes.schemas import AnyChange, DesiredState, Mode
@@ -59,6 +60,8 @@ def facts_of(cluster: Cluster) -> Facts:
         upgrade_targets=catalog.upgrade_targets(cluster.engine, cluster.engine_version),
         connections=bool(catalog.connection_kinds(cluster.provider)),
         firewall=catalog.has_firewall(cluster.provider),
+        takes_commands=catalog.takes_commands(cluster.engine),
+        table_bytes=partial(numbers.table_bytes, cluster.id),
         check_settings=partial(catalog.check_settings, cluster.engine),
         needing_restart=partial(catalog.settings_needing_restart, cluster.engine),
     )

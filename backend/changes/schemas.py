@@ -13,6 +13,7 @@ from backend.core.schemas import RequestBody
 from backend.operations.schemas import Operation
 
 Name = Annotated[str, Field(min_length=1, max_length=96, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+SchemaWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,222}$")]
 NodeId = Annotated[str, Field(max_length=40, pattern=r"^nod_[0-9a-z]+$")]
 
 
@@ -129,6 +130,35 @@ class RotateCertificates(RequestBody):
     kind: Literal["rotate_certificates"]
 
 
+class TableCommand(StrEnum):
+    FLUSH = "flush"
+    COMPACT = "compact"
+    CLEAN_UP = "cleanup"
+    REWRITE = "rewrite"
+    REFRESH = "refresh"
+
+
+class RunCommand(RequestBody):
+    """Something is done to the files of a table, node by node.
+
+    flush writes what is in memory; compact makes as few files as the strategy allows; cleanup drops what a node is no
+    replica of; rewrite writes every file anew with the table's settings of today; refresh takes files that somebody
+    placed in the table's folder.
+    """
+
+    kind: Literal["run_command"]
+    command: TableCommand = Field(strict=False)
+    keyspace: SchemaWord
+    table: SchemaWord
+    node_ids: list[NodeId] | None = Field(
+        None, min_length=1, max_length=1000, description="In this order; null: all nodes, rack by rack"
+    )
+    at_once: int = Field(1, ge=1, le=16, description="Nodes that do it at the same time")
+    sstables: list[Annotated[str, Field(pattern=r"^[0-9a-z_]{1,64}$")]] | None = Field(
+        None, min_length=1, max_length=100, description="Of compact on one node: these files only, null: all"
+    )
+
+
 AnyChange = (
     Scale
     | ReplaceNode
@@ -143,6 +173,7 @@ AnyChange = (
     | AddDatacenter
     | RemoveDatacenter
     | RotateCertificates
+    | RunCommand
 )
 
 

@@ -93,6 +93,7 @@ _BUSY = {
     "upgrade_cluster": "Its engine is being upgraded.",
     "apply_settings": "Engine settings are being applied.",
     "rotate_certificates": "Its certificates are being renewed.",
+    "run_command": "A command is being run on a table.",
 }
 
 

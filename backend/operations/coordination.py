@@ -55,6 +55,7 @@ CLASSES = {
     "upgrade_cluster": Class.ROLLING,
     "apply_settings": Class.ROLLING,
     "rotate_certificates": Class.ROLLING,
+    "run_command": Class.ROLLING,
     "change_access": Class.ACCESS,
     "change_allowlist": Class.ACCESS,
     "create_connection": Class.ACCESS,

@@ -49,6 +49,7 @@ TITLES = {
     "upgrade_cluster": "Upgrade the engine",
     "apply_settings": "Apply engine settings",
     "rotate_certificates": "Renew the TLS certificates",
+    "run_command": "Run a command on a table",
     "change_access": "Change users and permissions",
     "change_allowlist": "Change the IP allowlist",
     "create_connection": "Connect the network",

@@ -53,6 +53,7 @@ CHANGES: list[dict[str, Any]] = [
     {"kind": "settings", "settings": {"read_timeout_ms": 7000}},
     {"kind": "remove_datacenter", "datacenter": "local-local-1"},
     {"kind": "rotate_certificates"},
+    {"kind": "run_command", "command": "compact", "keyspace": "shop", "table": "orders"},
     {"kind": "desired_state", "nodes_per_zone": 2, "engine_version": "5.0.9"},
 ]
 # What these operations are about: of the others the clusters stay as they are.

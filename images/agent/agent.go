@@ -116,7 +116,7 @@ func JobKinds() []JobKind {
 		Install, Start, Stop, Drain, Secure, RotatePassword, Prove, DescribeRing,
 		Decommission, RemoveNode, Cleanup, Rebuild, UpgradeSSTables, StreamLimit, DescribeData, PlantCanary, ReadCanary, Inspect,
 		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
-		Repair, SetThroughput, SetArchive, ReplayArchive, Diagnose,
+		Repair, SetThroughput, SetArchive, ReplayArchive, Diagnose, RunCommand,
 	}
 	return append(kinds, BackupJobKinds()...)
 }

@@ -144,6 +144,8 @@ class FakeCall:
                 return {"settings": self.node.settings}
             case "apply-settings":
                 return self._apply_settings()
+            case "run-command":
+                return self._run_command(parameters)
             case "upgrade-sstables":
                 self._ring_up()
                 return {}
@@ -314,6 +316,19 @@ class FakeCall:
         return answer | {
             "facts": [{"label": "Mode", "unit": "text", "value": self.mode()}],
             "tables": [{"title": "Ring as this node sees it", "columns": columns, "rows": rows, "left": 0}],
+        }
+
+    def _run_command(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        self._ring_up()
+        if parameters["table"] == "missing":
+            raise AgentRefused("table-not-found", f"There is no table {parameters['keyspace']}.missing.")
+        after = 1 if parameters["command"] == "compact" else 4
+        return {
+            "bytes_before": 4 << 20,
+            "bytes_after": 3 << 20,
+            "sstables_before": 4,
+            "sstables_after": after,
+            "seconds": 0.5,
         }
 
     def _serves(self, member: Member) -> bool:

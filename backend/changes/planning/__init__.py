@@ -4,7 +4,7 @@ Pure: everything that is known comes in as `Facts` and nothing is written. The p
 operation that is started are made by the same calls, so both refuse the same things in the same words.
 """
 
-from backend.changes.planning import desired, membership, rolling
+from backend.changes.planning import commands, desired, membership, rolling
 from backend.changes.planning.facts import Facts, NothingToDo, Proposal, Refused
 from backend.changes.schemas import (
     AddDatacenter,
@@ -17,6 +17,7 @@ from backend.changes.schemas import (
     RestartNode,
     RollingRestart,
     RotateCertificates,
+    RunCommand,
     Scale,
     StartNode,
     StopNode,
@@ -40,6 +41,7 @@ OPERATION_KINDS = {
     "add_datacenter": "add_datacenter",
     "remove_datacenter": "remove_datacenter",
     "rotate_certificates": "rotate_certificates",
+    "run_command": "run_command",
 }
 
 
@@ -72,3 +74,5 @@ def propose(facts: Facts, change: Change) -> Proposal:
             return membership.remove_datacenter(facts, change)
         case RotateCertificates():
             return rolling.rotate_certificates(facts)
+        case RunCommand():
+            return commands.run_command(facts, change)

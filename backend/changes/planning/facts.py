@@ -13,6 +13,14 @@ from backend.clusters.models import Cluster, Datacenter, Node
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableBytes:
+    """How large a table is, in bytes by id of the node."""
+
+    on_disk: Mapping[str, int]
+    in_memory: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """One cluster, what surrounds it, and what the catalogue offers it."""
 
@@ -45,6 +53,10 @@ class Facts:
     """Networks of the provider can have connections with others."""
     firewall: bool = False
     """Networks of the provider have a firewall, which lets in whom the allowlist names."""
+    takes_commands: bool = True
+    """Tables of the engine can be flushed, compacted and the like."""
+    table_bytes: Callable[[str, str], TableBytes | None] = lambda keyspace, table: None
+    """Of a keyspace's table; None: there are no numbers."""
     check_settings: Callable[[Mapping[str, Any]], Sequence[SettingProblem]]
     needing_restart: Callable[[Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
     """Of the settings that differ between two mappings, those that every node is restarted for."""

@@ -15,7 +15,7 @@ from backend.backups.models import Backup, BackupLocation, BackupTable
 from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.states import ClusterState, NodeState
 from backend.conftest import ApiClient, Tenant
-from backend.metrics import federation, store
+from backend.metrics import federation, store, tables
 from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.metrics.tests import samples
 from backend.operations.models import Operation
@@ -367,3 +367,16 @@ def test_it_may_be_asked_so_often_and_no_more(api: ApiClient, tenant: Tenant, mo
     assert set(statuses) == {200}
     refused = federate(token)
     assert (refused.status_code, refused["Retry-After"]) == (429, "51")
+
+
+def test_the_size_of_a_table_is_told_by_node(asked: list[str]):
+    found = tables.table_bytes(samples.CLUSTER, "shop", "orders")
+    assert found is not None
+    assert found.on_disk == dict.fromkeys(samples.NODES, 101_000)
+    assert len(asked) == 2
+    assert tables.table_bytes(samples.CLUSTER, "shop", "nothing") is None
+
+
+def test_without_a_store_the_size_of_a_table_is_not_known(settings: Any):
+    settings.ENV = settings.ENV.model_copy(update={"ringmaster_prometheus_url": "http://127.0.0.1:1"})
+    assert tables.table_bytes(samples.CLUSTER, "shop", "orders") is None

@@ -1,4 +1,5 @@
 import ButtonDropdown from "@cloudscape-design/components/button-dropdown";
+import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Cluster, Node } from "../api";
 import { ChangeModal } from "../forms/change-modal";
@@ -15,6 +16,13 @@ type NodeAction = (typeof ACTIONS)[number]["id"];
 /** What can be done to one node; where something cannot, it says why. */
 export function NodeMenu({ cluster, node }: { cluster: Cluster; node: Node }) {
   const [open, setOpen] = useState<NodeAction | null>(null);
+  const router = useRouter();
+  const ask = () =>
+    router.navigate({
+      to: "/clusters/$clusterId",
+      params: { clusterId: cluster.id },
+      search: { tab: "diagnostics", node: node.id },
+    });
   const action = ACTIONS.find(({ id }) => id === open);
   return (
     <>
@@ -22,16 +30,19 @@ export function NodeMenu({ cluster, node }: { cluster: Cluster; node: Node }) {
         variant="inline-icon"
         expandToViewport
         ariaLabel={`Actions for ${node.name}`}
-        items={ACTIONS.map(({ id, text }) => {
-          const rule = node.allowed_actions.find((each) => each.action === id);
-          return {
-            id,
-            text: `${text} …`,
-            disabled: !rule?.allowed,
-            disabledReason: rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now."),
-          };
-        })}
-        onItemClick={({ detail }) => setOpen(detail.id as NodeAction)}
+        items={[
+          ...ACTIONS.map(({ id, text }) => {
+            const rule = node.allowed_actions.find((each) => each.action === id);
+            return {
+              id,
+              text: `${text} …`,
+              disabled: !rule?.allowed,
+              disabledReason: rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now."),
+            };
+          }),
+          { id: "ask", text: "Ask, or run a command" },
+        ]}
+        onItemClick={({ detail }) => (detail.id === "ask" ? void ask() : setOpen(detail.id as NodeAction))}
       />
       {action && (
         <ChangeModal

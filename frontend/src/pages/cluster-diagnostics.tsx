@@ -32,6 +32,7 @@ import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
 import { RouteLink } from "../components/route-link";
+import { TableCommands } from "../components/table-commands";
 import { useNow } from "../hooks/use-now";
 
 const route = getRouteApi("/console/clusters/$clusterId");
@@ -56,7 +57,7 @@ export function ClusterDiagnostics({ cluster }: { cluster: Cluster }) {
     asked.some(({ state }) => state === "asked"),
   );
   const nodes = useQuery(clusterNodesQuery(cluster.id));
-  const { asked } = route.useSearch();
+  const { asked, node } = route.useSearch();
   return (
     <QueryView query={diagnostics} lines={6}>
       {(data) => (
@@ -66,6 +67,11 @@ export function ClusterDiagnostics({ cluster }: { cluster: Cluster }) {
               <Ask cluster={cluster} diagnostics={data} nodes={items.filter(({ state }) => state !== "deleted")} />
               {asked && <Shown key={asked} cluster={cluster} diagnosisId={asked} />}
               <Earlier diagnostics={data} />
+              <TableCommands
+                cluster={cluster}
+                nodes={items.filter(({ state }) => state !== "deleted")}
+                node={items.find(({ id }) => id === node)?.id}
+              />
             </SpaceBetween>
           )}
         </QueryView>

@@ -206,6 +206,7 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.ReadCanary:      worker(e.readCanary),
 		agent.Inspect:         worker(e.inspect),
 		agent.Diagnose:        worker(e.diagnose),
+		agent.RunCommand:      worker(e.runCommand),
 
 		agent.Repair:        worker(e.repair),
 		agent.SetThroughput: worker(e.setThroughput),

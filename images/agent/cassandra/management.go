@@ -99,7 +99,7 @@ func allowed() []managed {
 		{Name: streamManager, Attributes: readable("CurrentStreams")},
 		{Name: gossiper, Operations: []string{"reloadSeeds"}},
 		{Name: "org.apache.cassandra.metrics:*", Attributes: readable("Count", "Value", "99thPercentile")},
-	}, slices.Concat(accessBeans(), snapshotBeans(), diagnosticBeans())...))
+	}, slices.Concat(accessBeans(), snapshotBeans(), diagnosticBeans(), commandBeans())...))
 }
 
 // policy is Jolokia's own form of it. An empty list of commands means: nothing but what is allowed below.

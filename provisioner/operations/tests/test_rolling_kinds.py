@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.changes.plans import Planned, rolling
+from backend.changes.plans import Planned, commands, rolling
 from backend.clusters.models import Cluster, Node
 from backend.operations import actions as operations
 from backend.operations.models import Operation
@@ -18,6 +18,7 @@ from provisioner.operations import (
     registry,
     restart_nodes,
     rotate_certificates,
+    run_command,
     start_node,
     stop_node,
     testing,
@@ -85,6 +86,16 @@ def _certificates(nodes: Sequence[Node]) -> Planned:
     return rolling.rotate_certificates(living=nodes)
 
 
+def _command(command: str, *, at_once: int = 1, table: str = "orders") -> Build:
+    return lambda nodes: commands.run_command(
+        nodes=nodes,
+        at_once=at_once,
+        title="Compact shop.orders",
+        seconds={},
+        parameters={"command": command, "keyspace": "shop", "table": table, "sstables": None},
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     code: OperationCode
@@ -114,6 +125,8 @@ KINDS = {
     "live_settings": Kind(apply_settings.CODE, _settings({"read_timeout_ms": 900}, restart=False)),
     "restart_settings": Kind(apply_settings.CODE, _settings({"cdc_enabled": True}, restart=True)),
     "rotate_certificates": Kind(rotate_certificates.CODE, _certificates),
+    "command_one_by_one": Kind(run_command.CODE, _command("compact")),
+    "command_side_by_side": Kind(run_command.CODE, _command("flush", at_once=2)),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 

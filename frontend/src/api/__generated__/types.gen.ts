@@ -7874,6 +7874,49 @@ export type RotateCertificates = {
 };
 
 /**
+ * RunCommand
+ *
+ * Something is done to the files of a table, node by node.
+ *
+ * flush writes what is in memory; compact makes as few files as the strategy allows; cleanup drops what a node is no
+ * replica of; rewrite writes every file anew with the table's settings of today; refresh takes files that somebody
+ * placed in the table's folder.
+ */
+export type RunCommand = {
+    /**
+     * Kind
+     */
+    kind: 'run_command';
+    command: TableCommand;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Node Ids
+     *
+     * In this order; null: all nodes, rack by rack
+     */
+    node_ids?: Array<string> | null;
+    /**
+     * At Once
+     *
+     * Nodes that do it at the same time
+     */
+    at_once?: number;
+    /**
+     * Sstables
+     *
+     * Of compact on one node: these files only, null: all
+     */
+    sstables?: Array<string> | null;
+};
+
+/**
  * S3LocationOrder
  */
 export type S3LocationOrder = {
@@ -8221,6 +8264,11 @@ export type TableColumn = {
      */
     sparkline: boolean;
 };
+
+/**
+ * TableCommand
+ */
+export type TableCommand = 'flush' | 'compact' | 'cleanup' | 'rewrite' | 'refresh';
 
 /**
  * TableMetrics
@@ -11352,7 +11400,9 @@ export type ChangeClusterData = {
         kind: 'remove_datacenter';
     } & RemoveDatacenter) | ({
         kind: 'rotate_certificates';
-    } & RotateCertificates);
+    } & RotateCertificates) | ({
+        kind: 'run_command';
+    } & RunCommand);
     headers?: {
         /**
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -13832,6 +13882,8 @@ export type PlanChangeData = {
     } & RemoveDatacenter) | ({
         kind: 'rotate_certificates';
     } & RotateCertificates) | ({
+        kind: 'run_command';
+    } & RunCommand) | ({
         kind: 'desired_state';
     } & DesiredState);
     headers?: {

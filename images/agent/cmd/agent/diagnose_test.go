@@ -21,7 +21,7 @@ import (
 )
 
 // secured is one node alone that customers can use.
-func secured(t *testing.T) *backedUp {
+func secured(t *testing.T, settings map[string]any) *backedUp {
 	cache := os.Getenv("RINGMASTER_CACHE_DIR")
 	if cache == "" {
 		t.Fatal("RINGMASTER_CACHE_DIR must name the folder that images/machine/cassandra/bake made the tree of Cassandra in")
@@ -31,7 +31,7 @@ func secured(t *testing.T) *backedUp {
 	n := nodes[0]
 	n.startAgent()
 	n.reachable()
-	n.configure(nodes)
+	n.configureWith(nodes, settings)
 	n.succeed("start", agent.Start, nil)
 	secured := secureParameters(t, 1)
 	secured["replication"] = 1
@@ -72,7 +72,7 @@ func (b *backedUp) flushed() {
 
 // TestATablesFilesAreAnalysed writes a table of which all is known, and compares what its files are said to hold.
 func TestATablesFilesAreAnalysed(t *testing.T) {
-	b := secured(t)
+	b := secured(t, nil)
 	b.say("CREATE TYPE shop.place (street text, town text)")
 	b.say(`CREATE TABLE shop.events (who text, "Day" int, line int, body text, gone text, at frozen<place>, tags set<text>, fixed text static, PRIMARY KEY ((who, "Day"), line)) ` +
 		"WITH gc_grace_seconds = 864000 AND compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}")

@@ -35,7 +35,7 @@ func apiSchema() map[string]any {
 		agent.SetArchiveParameters{}, agent.ArchiveSet{}, agent.ArchiveReport{}, agent.ReplayArchiveParameters{}, agent.Replayed{},
 		agent.DigestTableParameters{}, agent.TableDigest{},
 		agent.HoldTabletsParameters{}, agent.TabletsHeld{}, agent.ReleaseTabletsParameters{},
-		agent.DiagnoseParameters{}, agent.Answer{},
+		agent.DiagnoseParameters{}, agent.Answer{}, agent.CommandParameters{}, agent.CommandDone{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
