@@ -75,6 +75,16 @@ class AnswerFlame(Schema):
     root: FlameNode
 
 
+class AnswerFile(Schema):
+    """Something to download, 1 MiB at most."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}\.pcap$")]
+    media_type: Literal["application/vnd.tcpdump.pcap"]
+    content: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$", max_length=1_398_104)] = Field(
+        description="In base64"
+    )
+
+
 class Answer(Schema):
     """Every question is answered with some of these parts."""
 
@@ -83,6 +93,7 @@ class Answer(Schema):
     tables: list[AnswerTable] = []
     log: AnswerLog | None = None
     flame: AnswerFlame | None = None
+    file: AnswerFile | None = None
     notes: list[str] = Field([], description="Sentences about what the answer does and does not hold")
 
 

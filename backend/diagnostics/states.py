@@ -34,6 +34,8 @@ class Question(StrEnum):
     HOT_PARTITIONS = "hot-partitions"
     FLAME_GRAPH = "flame-graph"
     SSTABLES = "sstables"
+    CQL_TRAFFIC = "cql-traffic"
+    NODE_TRAFFIC = "node-traffic"
 
 
 class QuestionParameter(StrEnum):
@@ -133,6 +135,18 @@ QUESTIONS: dict[Question, About] = {
         "most tombstones, histograms of sizes and rows, and each file.",
         takes=(_P.KEYSPACE, _P.TABLE, _P.MINUTES),
         needs=(_P.KEYSPACE, _P.TABLE),
+    ),
+    Question.CQL_TRAFFIC: About(
+        title="CQL traffic",
+        description="Captures packets of clients for some seconds, and counts requests by kind, table and client; with "
+        "the packets to download.",
+        takes=(_P.SECONDS, _P.LIMIT),
+    ),
+    Question.NODE_TRAFFIC: About(
+        title="Traffic between nodes",
+        description="Captures packets of other nodes for some seconds, and counts messages by kind and node; with the "
+        "packets to download.",
+        takes=(_P.SECONDS, _P.LIMIT),
     ),
 }
 

@@ -28,6 +28,8 @@ const (
 	AskHotPartitions   Question = "hot-partitions"
 	AskFlameGraph      Question = "flame-graph"
 	AskSSTables        Question = "sstables"
+	AskCQLTraffic      Question = "cql-traffic"
+	AskNodeTraffic     Question = "node-traffic"
 )
 
 // DiagnoseParameters are those of the job diagnose. Each question takes some of them.
@@ -123,9 +125,21 @@ type Answer struct {
 	Tables  []AnswerTable `json:"tables,omitempty"`
 	Log     *AnswerLog    `json:"log,omitempty"`
 	Flame   *AnswerFlame  `json:"flame,omitempty"`
+	File    *AnswerFile   `json:"file,omitempty"`
 	// Notes are sentences about what the answer does and does not hold.
 	Notes []string `json:"notes,omitempty"`
 }
+
+// AnswerFile is something to download, of at most MostFileBytes.
+type AnswerFile struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type"`
+	// Content is in base64.
+	Content []byte `json:"content"`
+}
+
+// MostFileBytes is the most that a file of an answer has.
+const MostFileBytes = 1 << 20
 
 // AnswerFact is one value with its name.
 type AnswerFact struct {

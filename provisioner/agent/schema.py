@@ -43,6 +43,15 @@ class AnswerFact(BaseModel):
     value: Any
 
 
+class AnswerFile(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    content: list[Any]
+    media_type: str
+    name: str
+
+
 class AnswerTable(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1362,6 +1371,7 @@ class Answer(BaseModel):
         extra="ignore",
     )
     facts: list[AnswerFact] | None = None
+    file: AnswerFile | None = None
     flame: AnswerFlame | None = None
     log: AnswerLog | None = None
     notes: list[str] | None = None

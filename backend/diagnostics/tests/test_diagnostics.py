@@ -54,6 +54,19 @@ def test_a_question_is_an_operation_that_is_answered(api: ApiClient, node: Node)
     assert api.get(where).json() == shown
 
 
+def test_packets_come_with_the_answer_and_a_bad_file_is_not_kept(api: ApiClient, node: Node):
+    def answered(**file: Any) -> dict[str, Any]:
+        asked = _ask(api, node, question="cql-traffic", seconds=1).json()["diagnosis"]["id"]
+        pcap = {"name": "cql.pcap", "media_type": "application/vnd.tcpdump.pcap", "content": "1MOyoQ=="}
+        actions.answered(asked, {"taken_at": "2026-01-01T00:00:00Z", "file": pcap | file})
+        found: dict[str, Any] = api.get(f"/clusters/{node.cluster_id}/diagnostics/{asked}").json()
+        return found
+
+    assert answered()["answer"]["file"]["content"] == "1MOyoQ=="
+    for bad in ({"name": "../x.pcap"}, {"media_type": "text/html"}, {"content": "<b>"}, {"content": "A" * 1_500_000}):
+        assert answered(**bad)["problem"]["code"] == "answer-unreadable"
+
+
 def test_it_lists_what_can_be_asked_and_what_was(api: ApiClient, node: Node):
     _ask(api, node)
     shown = api.get(f"/clusters/{node.cluster_id}/diagnostics").json()

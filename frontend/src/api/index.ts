@@ -5,6 +5,7 @@ export type {
   Allowlist,
   Answer,
   AnswerColumn,
+  AnswerFile,
   AnswerFlame,
   AnswerLog,
   AnswerTable,

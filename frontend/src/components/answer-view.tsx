@@ -7,7 +7,7 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Table from "@cloudscape-design/components/table";
 import { useState } from "react";
-import type { Answer, AnswerLog, AnswerTable } from "../api";
+import type { Answer, AnswerFile, AnswerLog, AnswerTable } from "../api";
 import { toast } from "../hooks/use-toasts";
 import { formatValue, sortRows, toCsv } from "../util/answers";
 import { saveAs } from "../util/download";
@@ -33,6 +33,7 @@ export function AnswerView({ answer, name, onOlder }: Props) {
         />
       )}
       {answer.flame && <FlameGraph flame={answer.flame} />}
+      {answer.file && <FileDownload file={answer.file} name={name} />}
       {answer.log && <LogView log={answer.log} name={name} onOlder={onOlder} />}
       {(answer.tables ?? []).map((table) => (
         <AnswerTableView key={table.title} table={table} name={name} />
@@ -123,6 +124,20 @@ function Downloads({
     >
       Take
     </ButtonDropdown>
+  );
+}
+
+/** The name says of which node it is. */
+function FileDownload({ file, name }: { file: AnswerFile; name: string }) {
+  const size = Math.floor((file.content.length * 3) / 4);
+  const save = () => {
+    const content = Uint8Array.from(atob(file.content), (letter) => letter.charCodeAt(0));
+    saveAs(`${name}.${file.name.split(".").pop()}`, new Blob([content], { type: file.media_type }));
+  };
+  return (
+    <Button iconName="download" onClick={save}>
+      Download the packets ({formatValue(size, "bytes")})
+    </Button>
   );
 }
 

@@ -41,11 +41,13 @@ var askers = map[agent.Question]asker{
 	agent.AskHotPartitions:   (*Engine).askHotPartitions,
 	agent.AskFlameGraph:      (*Engine).askFlameGraph,
 	agent.AskSSTables:        (*Engine).askSSTables,
+	agent.AskCQLTraffic:      (*Engine).askCQLTraffic,
+	agent.AskNodeTraffic:     (*Engine).askNodeTraffic,
 }
 
 // diagnose answers one question. Error codes: invalid-parameters, unknown-question, unknown-table, engine-not-running,
 // control-unknown, management-unreachable, already-sampling, profiler-refused, table-not-found, snapshot-failed, engine-not-found,
-// java-not-found, sstables-unreadable.
+// java-not-found, sstables-unreadable, capture-not-allowed.
 func (e *Engine) diagnose(ctx context.Context, parameters agent.DiagnoseParameters, report agent.Report) (agent.Answer, error) {
 	if err := parameters.Check(); err != nil {
 		return agent.Answer{}, err

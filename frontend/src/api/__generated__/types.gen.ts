@@ -260,6 +260,7 @@ export type Answer = {
     tables?: Array<AnswerTable>;
     log?: AnswerLog | null;
     flame?: AnswerFlame | null;
+    file?: AnswerFile | null;
     /**
      * Notes
      *
@@ -302,6 +303,28 @@ export type AnswerFact = {
      * null: not known
      */
     value: string | boolean | number | number | null;
+};
+
+/**
+ * AnswerFile
+ *
+ * Something to download, 1 MiB at most.
+ */
+export type AnswerFile = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Media Type
+     */
+    media_type: 'application/vnd.tcpdump.pcap';
+    /**
+     * Content
+     *
+     * In base64
+     */
+    content: string;
 };
 
 /**
@@ -6309,7 +6332,7 @@ export type PurgePlan = {
 /**
  * Question
  */
-export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' | 'compactions' | 'streams' | 'clients' | 'memory' | 'log' | 'slow-queries' | 'hot-partitions' | 'flame-graph' | 'sstables';
+export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' | 'compactions' | 'streams' | 'clients' | 'memory' | 'log' | 'slow-queries' | 'hot-partitions' | 'flame-graph' | 'sstables' | 'cql-traffic' | 'node-traffic';
 
 /**
  * QuestionFacts

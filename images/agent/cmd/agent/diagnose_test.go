@@ -5,8 +5,10 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,5 +213,61 @@ func (b *backedUp) asTheEnginesOwnTool(told []map[string]any) {
 		if ours["Size"] != float64(size) {
 			b.t.Errorf("size %v of %s, not %d", ours["Size"], path, size)
 		}
+	}
+}
+
+// TestTrafficOfClientsIsCaptured runs known requests while the node is watched.
+func TestTrafficOfClientsIsCaptured(t *testing.T) {
+	b := secured(t, nil)
+	b.say("CREATE TABLE shop.orders (id int PRIMARY KEY, body text)")
+	parameters, _ := json.Marshal(map[string]any{"question": "cql-traffic", "seconds": 5})
+	var job agent.Job
+	b.ask(http.MethodPut, "/v1/jobs/watched", agent.JobRequest{Kind: agent.Diagnose, Parameters: parameters}, &job)
+	b.eventually("capture", func() bool {
+		b.ask(http.MethodGet, "/v1/jobs/watched", nil, &job)
+		return strings.HasPrefix(job.Message, "Capturing")
+	})
+	time.Sleep(300 * time.Millisecond)
+	for id := range 50 {
+		b.say(fmt.Sprintf("INSERT INTO shop.orders (id, body) VALUES (%d, 'x')", id))
+	}
+	b.say("SELECT body FROM shop.orders WHERE id = 7")
+	if job = b.ended("watched"); job.State != agent.Succeeded {
+		t.Fatalf("%+v", job)
+	}
+	var answer agent.Answer
+	b.result(job, &answer)
+	told := func(title, name string) float64 {
+		for _, table := range answer.Tables {
+			for _, row := range table.Rows {
+				if table.Title == title && row[0] == name {
+					return row[1].(float64)
+				}
+			}
+		}
+		return 0
+	}
+	if writes, reads := told("Writes that this node coordinated", "shop.orders"), told("Reads that this node coordinated", "shop.orders"); writes != 50 || reads != 1 {
+		t.Errorf("%v writes, %v reads: %+v", writes, reads, answer.Tables)
+	}
+	// The agent's own account looks at the ring meanwhile.
+	if writes := told("Requests by kind", "Write"); writes != 50 {
+		t.Errorf("%v writes: %+v", writes, answer.Tables)
+	}
+	flows := answer.Tables[0].Rows
+	if len(flows) == 0 || flows[0][0] != fmt.Sprint(home) || flows[0][2].(float64) < 51 || flows[0][9] != 0.0 {
+		t.Errorf("%v", flows)
+	}
+	if answer.File == nil || len(answer.File.Content) < 51*100 {
+		t.Fatalf("%+v", answer.File)
+	}
+	for _, one := range [][2]string{{"Requests by client", b.address + ", ringmaster"}, {"Requests by client", fmt.Sprint(home) + ", admin"}} {
+		if told(one[0], one[1]) == 0 {
+			t.Errorf("no %s of %s: %+v", one[0], one[1], answer.Tables)
+		}
+	}
+	_, _, between := b.answered(map[string]any{"question": "node-traffic", "seconds": 1})
+	if between.File == nil || len(between.Tables) != 6 {
+		t.Errorf("%+v", between)
 	}
 }
