@@ -258,6 +258,7 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.PlantCanary:     worker(e.plantCanary),
 		agent.ReadCanary:      worker(e.readCanary),
 		agent.Inspect:         worker(e.inspect),
+		agent.Diagnose:        worker(e.diagnose),
 
 		agent.Repair:        worker(e.repair),
 		agent.SetThroughput: worker(e.setThroughput),
