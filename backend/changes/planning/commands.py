@@ -156,4 +156,6 @@ def _unsure(change: RunCommand, sizes: TableBytes | None, name: str) -> tuple[st
 
 
 def _size(count: int) -> str:
-    return f"{count / 2**30:,.2f} GiB" if count >= 2**30 else f"{count / 2**20:,.1f} MiB"
+    if count >= 2**30:
+        return f"{count / 2**30:,.2f} GiB"
+    return f"{count / 2**20:,.1f} MiB" if count >= 2**20 else f"{count / 2**10:,.1f} KiB"

@@ -116,6 +116,12 @@ def test_words_that_are_none_are_refused(body: dict[str, Any]):
         command(**body)
 
 
+def test_little_is_told_in_kib():
+    sizes = TableBytes(on_disk={"nod_0": 5000}, in_memory={})
+    facts = dataclasses.replace(measured(world()), table_bytes=lambda keyspace, table: sizes)
+    assert f"It touches 4.9 KiB in all, most on {A}: 4.9 KiB." in propose(facts, command()).impact
+
+
 # Over the API
 
 
