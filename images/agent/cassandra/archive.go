@@ -1,22 +1,17 @@
 package cassandra
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ringmaster/agent"
 	"ringmaster/agent/backup"
 	"ringmaster/agent/cqlschema"
-	"ringmaster/agent/statefile"
 )
 
 // replayProgram reads segments of a commit log with the engine's own classes. Java compiles it as it starts: there is nothing to install,
@@ -32,9 +27,6 @@ const (
 	// replayAtOnce is how much of a log is on the disk, unpacked, at a time.
 	replayAtOnce = 1 << 30
 )
-
-const replayLogging = `<configuration><appender name="errors" class="ch.qos.logback.core.ConsoleAppender"><target>System.err</target>` +
-	`<encoder><pattern>%level %msg%n</pattern></encoder></appender><root level="WARN"><appender-ref ref="errors"/></root></configuration>`
 
 // replayOrder is what the program is told.
 type replayOrder struct {
@@ -169,60 +161,16 @@ func unpackSome(pieces []string, folder string) (int, error) {
 }
 
 func (e *Engine) runReplay(ctx context.Context, order replayOrder, scratch string, found tree, with java) (replaySaid, error) {
-	program, orderFile := filepath.Join(scratch, "Replay.java"), filepath.Join(scratch, "order.json")
-	logging, temporary := filepath.Join(scratch, "logback.xml"), filepath.Join(scratch, "tmp")
-	if err := os.MkdirAll(temporary, 0o700); err != nil {
-		return replaySaid{}, err
-	}
-	if err := errors.Join(
-		os.WriteFile(program, replayProgram, 0o600), os.WriteFile(logging, []byte(replayLogging), 0o600), statefile.WriteJSON(orderFile, order),
-	); err != nil {
-		return replaySaid{}, err
-	}
-	// The engine's CPUs are the engine's: the program has the lowest priority, and no more threads than it needs.
-	command := exec.CommandContext(ctx, "nice", "-n", "19", with.program("java"),
-		"-Xmx"+replayHeap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ActiveProcessorCount=1",
-		"@"+filepath.Join(found.folder, "jvm.options"),
-		"-Dlogback.configurationFile="+logging, "-Djava.io.tmpdir="+temporary, "-Dcassandra.storagedir="+temporary,
-		"-cp", found.classPath(), program, orderFile)
-	command.Dir = scratch
-	// It may have started others by then, which hold its output.
-	command.WaitDelay = 5 * time.Second
-	var problems strings.Builder
-	command.Stderr = &problems
-	output, err := command.StdoutPipe()
-	if err != nil {
-		return replaySaid{}, err
-	}
-	if err := command.Start(); err != nil {
-		return replaySaid{}, err
-	}
 	last := ""
-	lines := bufio.NewScanner(output)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		last = lines.Text()
-	}
-	if err := command.Wait(); err != nil {
-		if ctx.Err() != nil {
-			return replaySaid{}, context.Cause(ctx)
-		}
-		return replaySaid{}, agent.Errorf("archive-unreadable", "The commit log could not be read (%v): %s", err, shortened(firstProblem(problems.String())))
+	program := besideEngine{name: "Replay.java", source: replayProgram, heap: replayHeap, failure: "archive-unreadable", what: "The commit log"}
+	if err := program.run(ctx, found, with, scratch, order, func(line []byte) { last = string(line) }); err != nil {
+		return replaySaid{}, err
 	}
 	var said replaySaid
 	if err := json.Unmarshal([]byte(last), &said); err != nil {
 		return replaySaid{}, fmt.Errorf("the replay said nothing that can be read: %w", err)
 	}
 	return said, replayRefused(said)
-}
-
-func firstProblem(said string) string {
-	for line := range strings.Lines(said) {
-		if strings.Contains(line, "Exception") || strings.Contains(line, "Error") {
-			return strings.TrimSpace(line)
-		}
-	}
-	return strings.TrimSpace(said)
 }
 
 // replayRefused says what makes the result something else than the tables at that moment.

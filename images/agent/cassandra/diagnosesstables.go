@@ -1,21 +1,16 @@
 package cassandra
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ringmaster/agent"
 	"ringmaster/agent/cqlschema"
-	"ringmaster/agent/statefile"
 )
 
 // analysisProgram reads SSTables with the engine's own classes. Java compiles it as it starts, as it does the replay.
@@ -185,44 +180,21 @@ func (e *Engine) runAnalysis(ctx context.Context, order analysisOrder, report ag
 		return analysisSaid{}, err
 	}
 	defer os.RemoveAll(scratch)
-	program, orderFile, logging := filepath.Join(scratch, "Analysis.java"), filepath.Join(scratch, "order.json"), filepath.Join(scratch, "logback.xml")
-	if err := errors.Join(
-		os.WriteFile(program, analysisProgram, 0o600), os.WriteFile(logging, []byte(replayLogging), 0o600), statefile.WriteJSON(orderFile, order),
-	); err != nil {
-		return analysisSaid{}, err
-	}
-	// The CPU when nobody else wants it, and the disks when they are idle.
-	command := exec.CommandContext(ctx, "nice", "-n", "19", "ionice", "-c", "3", with.program("java"),
-		"-Xmx"+analysisHeap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ActiveProcessorCount=1",
-		"@"+filepath.Join(found.folder, "jvm.options"),
-		"-Dlogback.configurationFile="+logging, "-Djava.io.tmpdir="+scratch, "-Dcassandra.storagedir="+scratch,
-		"-cp", found.classPath(), program, orderFile)
-	command.Dir = scratch
-	command.WaitDelay = 5 * time.Second
-	var problems strings.Builder
-	command.Stderr = &problems
-	output, err := command.StdoutPipe()
-	if err != nil {
-		return analysisSaid{}, err
-	}
-	if err := command.Start(); err != nil {
-		return analysisSaid{}, err
-	}
 	report(0, "Reading SSTables")
 	var said analysisSaid
-	lines := bufio.NewScanner(output)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		if json.Unmarshal(lines.Bytes(), &said) == nil && !said.Done {
+	program := besideEngine{
+		name: "Analysis.java", source: analysisProgram, heap: analysisHeap, idleDisks: true, failure: "sstables-unreadable", what: "The SSTables",
+	}
+	err = program.run(ctx, found, with, scratch, order, func(line []byte) {
+		if json.Unmarshal(line, &said) == nil && !said.Done {
 			report(float64(said.Read)/float64(max(said.Of, 1)), fmt.Sprintf("Reading SSTables: %s of %s", inMiB(said.Read), inMiB(said.Of)))
 		}
-	}
-	err = errors.Join(lines.Err(), command.Wait())
+	})
 	switch {
-	case ctx.Err() != nil:
-		return analysisSaid{}, context.Cause(ctx)
-	case err != nil || !said.Done:
-		return analysisSaid{}, agent.Errorf("sstables-unreadable", "The SSTables could not be read (%v): %s", err, shortened(firstProblem(problems.String())))
+	case err != nil:
+		return analysisSaid{}, err
+	case !said.Done:
+		return analysisSaid{}, agent.Errorf("sstables-unreadable", "The SSTables could not be read: the program ended without a result.")
 	}
 	return said, nil
 }

@@ -4,9 +4,11 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from backend.backups import actions as backups
 from backend.backups.models import Backup, BackupLocation, BackupNode, BackupObject, Restore
@@ -19,6 +21,7 @@ from provisioner import runner
 from provisioner.agent.fake_backups import NodeBackups
 from provisioner.agent.fake_schema import COLUMNS
 from provisioner.operations import backup_store, registry
+from provisioner.operations.base import OperationCode, Outcome, StepContext
 from provisioner.operations.tests.cluster_world import ClusterWorld, without_waiting, world_of
 from provisioner.stores.base import Store
 
@@ -168,6 +171,23 @@ class BackupWorld(ClusterWorld):
             *(f"running {restore.mode}" for restore in restoring),
             *(name for name in self.names("manifests/")),
         ]
+
+
+def killed_after(code: OperationCode, step: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Workers die when this step has done its work first, before that is written: its name, once they did."""
+    do, killed = code.steps[step].do, []
+
+    def once(context: StepContext) -> Outcome:
+        outcome = do(context)
+        if not killed:
+            killed.append(step)
+            raise RuntimeError("shot")
+        return outcome
+
+    dying = replace(code, steps={**code.steps, step: replace(code.steps[step], do=once)})
+    find = registry.find
+    monkeypatch.setattr(registry, "find", lambda kind: dying if kind == code.kind else find(kind))
+    return killed
 
 
 @contextmanager

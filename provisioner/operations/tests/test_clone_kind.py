@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from backend.operations.models import Operation
 from backend.operations.states import OPEN
 from provisioner import runner
 from provisioner.operations import clone_cluster, registry
-from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world
+from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world, killed_after
 from provisioner.operations.tests.cluster_world import without_waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,19 +102,7 @@ def test_cancelled_in_any_stage_the_new_cluster_goes_and_the_old_one_stays(world
 def test_a_worker_that_is_killed_after_a_step_orders_nothing_twice(
     world: BackupWorld, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    do, killed = clone_cluster.CODE.steps[step].do, []
-
-    def once(context: Any) -> Any:
-        outcome = do(context)
-        if not killed:
-            killed.append(step)
-            raise RuntimeError("shot")
-        return outcome
-
-    steps = {**clone_cluster.CODE.steps, step: replace(clone_cluster.CODE.steps[step], do=once)}
-    dying = replace(clone_cluster.CODE, steps=steps)
-    find = registry.find
-    monkeypatch.setattr(registry, "find", lambda kind: dying if kind == "clone_cluster" else find(kind))
+    killed = killed_after(clone_cluster.CODE, step, monkeypatch)
     assert driven(order(world)) == "succeeded"
     assert killed == [step]
     assert (Cluster.objects.count(), Backup.objects.count(), Restore.objects.count()) == (2, 1, 1)

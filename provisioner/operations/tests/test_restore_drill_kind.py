@@ -1,6 +1,5 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from backend.operations.states import OPEN
 from provisioner import runner
 from provisioner.agent.base import AgentRefused
 from provisioner.operations import registry, restore_drill
-from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world
+from provisioner.operations.tests.backup_world import ROWS, BackupWorld, backup_world, killed_after
 from provisioner.operations.tests.cluster_world import without_waiting
 from provisioner.reconcile import backups as reconcile
 
@@ -115,19 +114,7 @@ def test_a_worker_that_is_killed_after_a_step_leaves_nothing(
     world: BackupWorld, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = machines(world)
-    do, killed = restore_drill.CODE.steps[step].do, []
-
-    def once(context: Any) -> Any:
-        outcome = do(context)
-        if not killed:
-            killed.append(step)
-            raise RuntimeError("shot")
-        return outcome
-
-    steps = {**restore_drill.CODE.steps, step: replace(restore_drill.CODE.steps[step], do=once)}
-    dying = replace(restore_drill.CODE, steps=steps)
-    find = registry.find
-    monkeypatch.setattr(registry, "find", lambda kind: dying if kind == "restore_drill" else find(kind))
+    killed = killed_after(restore_drill.CODE, step, monkeypatch)
     assert driven(order(world)) == "succeeded"
     assert (drill().state, killed) == ("proved", [step])
     assert machines(world) == before
