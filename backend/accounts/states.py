@@ -25,6 +25,7 @@ class Permission(StrEnum):
     AUDIT_READ = "audit:read"
     BACKUPS_EXPORT = "backups:export"
     DIAGNOSTICS_READ = "diagnostics:read"
+    ALERTS_WRITE = "alerts:write"
     IMAGES_WRITE = "images:write"
 
 
@@ -36,6 +37,7 @@ _OPERATOR = _VIEWER | {
     Permission.OPERATIONS_WRITE,
     Permission.TOKENS_WRITE,
     Permission.DIAGNOSTICS_READ,
+    Permission.ALERTS_WRITE,
 }
 _ADMIN = _OPERATOR | {
     Permission.MEMBERS_WRITE,

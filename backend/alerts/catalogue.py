@@ -8,7 +8,7 @@ the usual one.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backend.alerts.states import Comparison, Unit
+from backend.alerts.states import AlertComparison, AlertUnit
 from backend.findings.states import Severity
 from backend.metrics.vocabulary import NODE_LABELS, TABLE_LABELS
 
@@ -65,10 +65,10 @@ class AlertRule:
     """What a person does about it."""
     severity: Severity
     value: str
-    unit: Unit
+    unit: AlertUnit
     threshold: Threshold | None
     """None: yes or no, there is nothing to set; it holds while the value is above 0."""
-    comparison: Comparison = Comparison.ABOVE
+    comparison: AlertComparison = AlertComparison.ABOVE
     for_seconds: int
     slow: bool = False
     """Looked at once a minute instead of every fifteen seconds: it reads much, or changes slowly."""
@@ -82,7 +82,7 @@ def _disk(share: int, severity: Severity, key: RuleKey) -> AlertRule:
         hint="Add nodes or choose larger machines, drop snapshots and tables that nobody needs.",
         severity=severity,
         value=f"1 - max by ({NODE}) ({_FREE}) / max by ({NODE}) (ringmaster_node_filesystem_size_bytes)",
-        unit=Unit.RATIO,
+        unit=AlertUnit.RATIO,
         threshold=Threshold(default=share / 100, least=0.05, most=0.99),
         for_seconds=300,
     )
@@ -105,7 +105,7 @@ RULES: tuple[AlertRule, ...] = (
         # An agent that answers knows; where none answers, the missing answer tells.
         value=f'(max by ({NODE}) (1 - ringmaster_node_engine_up) or max by ({NODE}) (1 - up{{job="database-nodes"}}))'
         " and on (node) max by (node) (last_over_time(ringmaster_node_expected_up[1h])) == 1",
-        unit=Unit.NONE,
+        unit=AlertUnit.NONE,
         threshold=None,
         for_seconds=60,
     ),
@@ -117,7 +117,7 @@ RULES: tuple[AlertRule, ...] = (
         severity=Severity.WARNING,
         value=f"sum by ({CLUSTER}, kind) (rate({_LATENCY}_sum{{{_SINGLE}}}[5m]))"
         f" / sum by ({CLUSTER}, kind) (rate({_LATENCY}_count{{{_SINGLE}}}[5m]))",
-        unit=Unit.SECONDS,
+        unit=AlertUnit.SECONDS,
         threshold=Threshold(default=0.010, least=0.0001, most=60),
         for_seconds=300,
     ),
@@ -129,7 +129,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="Look for slow queries under Diagnostics, for pauses and busy disks under Dashboards.",
         severity=Severity.WARNING,
         value=f"histogram_quantile(0.95, sum by ({CLUSTER}, kind, le) (rate({_LATENCY}_bucket{{{_SINGLE}}}[5m])))",
-        unit=Unit.SECONDS,
+        unit=AlertUnit.SECONDS,
         threshold=Threshold(default=0.100, least=0.001, most=60),
         for_seconds=300,
     ),
@@ -147,9 +147,9 @@ RULES: tuple[AlertRule, ...] = (
         # cluster can have a time of its own.
         value=f"min by ({NODE}) ((predict_linear({_FREE}[6h], 0) / -deriv({_FREE}[6h]))"
         f" and (deriv({_FREE}[6h]) < 0) and {_FREE} offset 1h)",
-        unit=Unit.SECONDS,
+        unit=AlertUnit.SECONDS,
         threshold=Threshold(default=7 * DAY, least=HOUR, most=90 * DAY),
-        comparison=Comparison.BELOW,
+        comparison=AlertComparison.BELOW,
         for_seconds=1800,
         slow=True,
     ),
@@ -160,7 +160,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="Bring back the node that is down or overloaded; if it was away for longer than hints are kept, repair.",
         severity=Severity.WARNING,
         value=f"max by ({NODE}) (ringmaster_node_hints_bytes)",
-        unit=Unit.BYTES,
+        unit=AlertUnit.BYTES,
         # Of one file of hints (max_hints_file_size).
         threshold=Threshold(default=128 * MIB, least=MIB, most=1024 * 1024 * MIB),
         for_seconds=600,
@@ -173,7 +173,7 @@ RULES: tuple[AlertRule, ...] = (
         "if mutations were dropped.",
         severity=Severity.WARNING,
         value=f"sum by ({NODE}) (rate(ringmaster_node_dropped_messages_total[5m]))",
-        unit=Unit.PER_SECOND,
+        unit=AlertUnit.PER_SECOND,
         threshold=Threshold(default=0.1, least=0.001, most=1_000_000),
         for_seconds=300,
     ),
@@ -184,7 +184,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="Query smaller slices, delete whole partitions, use a TTL with time windows, or compact the table.",
         severity=Severity.WARNING,
         value=f"sum by ({TABLE}) (rate({_TOMBSTONES}_sum[5m])) / sum by ({TABLE}) (rate({_TOMBSTONES}_count[5m]))",
-        unit=Unit.COUNT,
+        unit=AlertUnit.COUNT,
         # A tenth of what the engine warns of in a single read (tombstone_warn_threshold, 1000).
         threshold=Threshold(default=100, least=1, most=100_000),
         for_seconds=600,
@@ -197,7 +197,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="Put more columns into the partition key, for example a time bucket. Diagnostics show the largest.",
         severity=Severity.INFO,
         value=f'max by ({TABLE}) (ringmaster_table_partition_max_bytes{{keyspace!~"system.*"}})',
-        unit=Unit.BYTES,
+        unit=AlertUnit.BYTES,
         # partition_size_warn_threshold in Cassandra's cassandra.yaml.
         threshold=Threshold(default=100 * MIB, least=MIB, most=1024 * 1024 * MIB),
         for_seconds=300,
@@ -212,7 +212,7 @@ RULES: tuple[AlertRule, ...] = (
         severity=Severity.CRITICAL,
         value=f"(time() - max by ({TABLE}) (ringmaster_table_repair_counted_from_timestamp_seconds))"
         f" / max by ({TABLE}) (ringmaster_table_gc_grace_seconds)",
-        unit=Unit.RATIO,
+        unit=AlertUnit.RATIO,
         threshold=Threshold(default=0.9, least=0.1, most=1),
         for_seconds=300,
         slow=True,
@@ -224,7 +224,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="Look under Backups and Activity: what waits, is paused or fails there keeps backups off.",
         severity=Severity.CRITICAL,
         value=f"time() - max by ({CLUSTER}, schedule) (ringmaster_backup_promised_timestamp_seconds)",
-        unit=Unit.SECONDS,
+        unit=AlertUnit.SECONDS,
         threshold=Threshold(default=1800, least=0, most=30 * DAY),
         for_seconds=0,
         slow=True,
@@ -236,10 +236,10 @@ RULES: tuple[AlertRule, ...] = (
         hint="See the findings under Activity; rotate the certificates by hand.",
         severity=Severity.CRITICAL,
         value=f"min by ({NODE}, certificate) (ringmaster_agent_certificate_expiry_timestamp_seconds) - time()",
-        unit=Unit.SECONDS,
+        unit=AlertUnit.SECONDS,
         # Agents' certificates are valid for 30 days and renewed when 10 are left.
         threshold=Threshold(default=7 * DAY, least=HOUR, most=180 * DAY),
-        comparison=Comparison.BELOW,
+        comparison=AlertComparison.BELOW,
         for_seconds=300,
         slow=True,
     ),
@@ -251,7 +251,7 @@ RULES: tuple[AlertRule, ...] = (
         severity=Severity.WARNING,
         value=f"{_spread('ringmaster_node_io_iops_limit', 'iops')}"
         f" or {_spread('ringmaster_node_io_bandwidth_limit_bytes', 'bandwidth')}",
-        unit=Unit.RATIO,
+        unit=AlertUnit.RATIO,
         threshold=Threshold(default=0.05, least=0.001, most=10),
         for_seconds=1800,
         slow=True,
@@ -263,7 +263,7 @@ RULES: tuple[AlertRule, ...] = (
         hint="The node's page names it. Restart the node, or find out who changed it.",
         severity=Severity.WARNING,
         value=f"max by ({NODE}) (ringmaster_node_tuning_drift)",
-        unit=Unit.NONE,
+        unit=AlertUnit.NONE,
         threshold=None,
         for_seconds=300,
         slow=True,
@@ -277,7 +277,7 @@ RULES: tuple[AlertRule, ...] = (
         severity=Severity.WARNING,
         value=f'1 - min by ({NODE}) (sum by ({NODE}, cpu) (rate(ringmaster_node_cpu_seconds_total{{irq="true",'
         'mode="idle"}[5m])))',
-        unit=Unit.RATIO,
+        unit=AlertUnit.RATIO,
         threshold=Threshold(default=0.8, least=0.1, most=1),
         for_seconds=600,
     ),

@@ -13,7 +13,7 @@ docs/decisions/0035. Three steps:
 from typing import Any
 
 from backend.alerts.catalogue import RULES, AlertRule
-from backend.alerts.states import Comparison
+from backend.alerts.states import AlertComparison
 
 THRESHOLD = "ringmaster_alert_threshold"
 FOR_SECONDS = "ringmaster_alert_for_seconds"
@@ -47,7 +47,7 @@ def _of_cluster(series: str, rule: AlertRule) -> str:
 
 
 def _condition(rule: AlertRule) -> dict[str, Any]:
-    sign = ">" if rule.comparison is Comparison.ABOVE else "<"
+    sign = ">" if rule.comparison is AlertComparison.ABOVE else "<"
     return {
         "record": CONDITION,
         "expr": f"({rule.value}) {sign} {_of_cluster(THRESHOLD, rule)}",

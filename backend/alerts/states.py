@@ -1,14 +1,16 @@
-"""The words of alerts."""
+"""The words of alerts, of who is told of them, and of whether that worked."""
 
 from enum import StrEnum
 
+from backend.findings.states import Severity
 
-class Comparison(StrEnum):
+
+class AlertComparison(StrEnum):
     ABOVE = "above"
     BELOW = "below"
 
 
-class Unit(StrEnum):
+class AlertUnit(StrEnum):
     """Of a rule's value. none: it says only yes or no."""
 
     SECONDS = "seconds"
@@ -17,3 +19,50 @@ class Unit(StrEnum):
     PER_SECOND = "per second"
     COUNT = "count"
     NONE = "none"
+
+
+class AlertState(StrEnum):
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class SilenceState(StrEnum):
+    """As Alertmanager calls them."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    EXPIRED = "expired"
+
+
+class ReceiverKind(StrEnum):
+    EMAIL = "email"
+    SLACK = "slack"
+    PAGERDUTY = "pagerduty"
+    WEBHOOK = "webhook"
+
+
+class DeliveryKind(StrEnum):
+    ALERTS = "alerts"
+    TEST = "test"
+
+
+class DeliveryState(StrEnum):
+    PENDING = "pending"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+_RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
+
+
+def at_least(severity: Severity, wanted: Severity) -> bool:
+    return _RANK[severity] >= _RANK[wanted]
+
+
+MAY_NOT_WRITE = "Your role or token may not change alerts."
+
+RETRY_SECONDS = (5, 15, 60, 300, 900, 1800, 3600, 3600, 3600)
+"""After each failed try; when there is none left it is given up, some four hours after the first."""
+MOST_RECEIVERS = 50
+MOST_TESTS_PER_MINUTE = 10
+"""Of an organisation."""

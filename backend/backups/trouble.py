@@ -74,7 +74,7 @@ def _of_schedules() -> Iterator[Trouble]:
                 f"The last two backups of the schedule {row.name} were not complete. {why}".strip(),
                 "Correct what is named there, then make a backup by hand: the finding goes with the next complete one.",
             )
-        if row.begun is not None and _second_turn_after(row, row.begun) + _LATE < datetime.now(UTC):
+        if row.begun is not None and _promised(row, row.begun) + _LATE < datetime.now(UTC):
             newest = f"is from {row.begun:%Y-%m-%d %H:%M} UTC" if row.last_complete_at else "was never made"
             yield _about(
                 row,
@@ -86,7 +86,18 @@ def _of_schedules() -> Iterator[Trouble]:
             )
 
 
-def _second_turn_after(row: BackupSchedule, at: datetime) -> datetime:
+def promises() -> Iterator[tuple[BackupSchedule, datetime]]:
+    """By when the next complete backup of each schedule must be there. One statement."""
+    complete = Backup.objects.filter(schedule=OuterRef("pk"), state=BackupState.COMPLETE).order_by("-id")
+    rows = BackupSchedule.objects.filter(enabled=True, deleted_at=None, cluster__state__in=SERVING).annotate(
+        begun=Coalesce(Subquery(complete.values("taken_at")[:1]), "created_at")
+    )
+    for row in rows.select_related("cluster").order_by("id"):
+        if row.begun is not None:
+            yield row, _promised(row, row.begun)
+
+
+def _promised(row: BackupSchedule, at: datetime) -> datetime:
     """One turn may be going on; when the one after it has passed too, something is wrong."""
     for _ in range(2):
         at = timing.next_due(cron=row.cron, interval_minutes=row.interval_minutes, time_zone=row.time_zone, after=at)

@@ -62,6 +62,8 @@ class SecretPurpose(StrEnum):
     BACKUP_KEY = "backup-key"
     # Of a backup location: how the control plane and the nodes sign in there.
     STORE_CREDENTIALS = "store-credentials"
+    # Of a receiver of alerts: its address or key, or what webhooks are signed with.
+    ALERT_RECEIVER = "alert-receiver"
 
 
 # In these the cluster serves its users.

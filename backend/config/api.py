@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
+from backend.alerts.api import router as alerts
 from backend.audit.api import router as audit
 from backend.backups.api import router as backups
 from backend.backups.drill_api import router as drills
@@ -113,3 +114,4 @@ api.add_router("", backups)
 api.add_router("", imports)
 api.add_router("", drills)
 api.add_router("", metrics)
+api.add_router("", alerts)

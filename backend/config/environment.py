@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import ipaddress
 import json
 import sys
 from pathlib import Path
@@ -32,6 +33,12 @@ def _http_url(value: str) -> str:
 
 def _optional_http_url(value: str) -> str:
     return _http_url(value) if value else ""
+
+
+def _smtp_url(value: str) -> str:
+    if value and (urlsplit(value).scheme not in {"smtp", "smtps"} or not urlsplit(value).hostname):
+        raise ValueError("must be smtp://[user@]host[:port] or smtps://[user@]host[:port]")
+    return value
 
 
 def _readable_file(value: Path) -> Path:
@@ -162,6 +169,20 @@ class Env(BaseSettings):
     ringmaster_prometheus_dir: Path | None = Field(
         default=None, description="Where Prometheus' certificate for the agents is kept fresh; unset: nowhere"
     )
+    ringmaster_alertmanager_url: Annotated[str, AfterValidator(_optional_http_url)] = Field(
+        default="", description="Alertmanager, which knows what fires and is silenced: docs/alerts.md; empty: none"
+    )
+    ringmaster_alerts_token_file: Path | None = Field(
+        default=None, description="Bearer token with which Alertmanager tells of alerts; unset: nobody may"
+    )
+    ringmaster_alert_networks: Annotated[list[str], NoDecode] = Field(
+        default=[], description="CIDR blocks that alerts may be sent to beside public addresses, comma separated"
+    )
+    ringmaster_smtp_url: Annotated[str, AfterValidator(_smtp_url)] = Field(
+        default="", description="smtp://[user@]host[:port] or smtps://…: sends alerts by e-mail; empty: nothing does"
+    )
+    ringmaster_smtp_password_file: Path | None = Field(default=None, description="Of that user")
+    ringmaster_smtp_from: str = Field(default="ringmaster@localhost", description="Whom alerts by e-mail are from")
     debug: bool = False
 
     @field_validator(
@@ -170,11 +191,17 @@ class Env(BaseSettings):
         "ringmaster_aws_regions",
         "ringmaster_aws_vpcs",
         "ringmaster_aws_agents_from",
+        "ringmaster_alert_networks",
         mode="before",
     )
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("ringmaster_alert_networks")
+    @classmethod
+    def _networks(cls, value: list[str]) -> list[str]:
+        return [str(ipaddress.ip_network(each)) for each in value]
 
     @model_validator(mode="after")
     def _no_simulator_in_production(self) -> Self:
@@ -216,6 +243,15 @@ class Env(BaseSettings):
     def master_key(self) -> bytes:
         """The 32 bytes that wrap every data key."""
         return base64.b64decode(self.ringmaster_master_key_file.read_text().strip())
+
+    def alerts_token(self) -> str:
+        """What Alertmanager shows; empty: there is none."""
+        file = self.ringmaster_alerts_token_file
+        return file.read_text().strip() if file is not None and file.is_file() else ""
+
+    def smtp_password(self) -> str:
+        file = self.ringmaster_smtp_password_file
+        return "" if file is None else file.read_text().strip()
 
     def backup_store_credentials(self) -> dict[str, str]:
         """As the store takes them; empty: from the surroundings."""

@@ -104,7 +104,7 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
         statuses |= {404, 409, 422}
     if writes and public:
         statuses |= {401, 429}
-    if {"events", "diagnostics"} & set(operation.get("tags", ())):
+    if {"events", "diagnostics", "alerts"} & set(operation.get("tags", ())):
         statuses.add(429)
     if operation["parameters"]:
         statuses.add(422)

@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "backend.backups",
     "backend.imports",
     "backend.metrics",
+    "backend.alerts",
     "backend.config",
 ]
 

@@ -4,6 +4,8 @@ from allauth.headless.account.views import LoginView, SessionView
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_protect
 
+from backend.alerts.facts import cluster_facts
+from backend.alerts.intake import alerts_told
 from backend.config import views
 from backend.config.api import api
 from backend.config.metrics import metrics
@@ -22,6 +24,8 @@ urlpatterns = [
     path("readyz", views.readyz),
     path("metrics", metrics),
     path("metrics/targets", targets),
+    path("metrics/clusters", cluster_facts),
+    path("metrics/alerts", alerts_told),
     re_path(r"^(?:api|_allauth)(?:/.*)?$", views.unknown_url),
     path("", views.console),
     path("<path:path>", views.console),

@@ -108,6 +108,18 @@ def new_diagnosis_id() -> str:
     return new_id("dgn")
 
 
+def new_alert_id() -> str:
+    return new_id("alr")
+
+
+def new_alert_receiver_id() -> str:
+    return new_id("rcv")
+
+
+def new_alert_delivery_id() -> str:
+    return new_id("dlv")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

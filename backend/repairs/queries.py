@@ -1,6 +1,6 @@
 """Reading repairs: schedule, tables with what protects them, runs, their segments, and what a run would come to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -198,6 +198,14 @@ def protection_of(
         cluster=cluster, keyspace__in={k for k, _ in names}, name__in={n for _, n in names}
     )
     return {(row.keyspace, row.name): _protection(row, now) for row in rows.defer("coverage")}
+
+
+def tables_that_need_repair(cluster_ids: Sequence[str], now: datetime) -> Iterator[tuple[RepairTable, float]]:
+    """Tables whose deletions a repair must bring to all replicas in time, with their gc_grace in seconds."""
+    rows = RepairTable.objects.filter(cluster__in=cluster_ids).defer("coverage").order_by("id")
+    for row in rows.iterator():
+        if _protection(row, now) is not RepairProtection.NOT_NEEDED:
+            yield row, facts_of(row).gc_grace
 
 
 def _table(row: RepairTable, now: datetime) -> dict[str, Any]:

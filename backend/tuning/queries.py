@@ -1,6 +1,6 @@
 """Reading what agents told about their machines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from statistics import median
 from typing import Any
@@ -85,6 +85,12 @@ def drifted_checks(report: Mapping[str, Any], passed: list[str]) -> list[str]:
     return [
         check["name"] for check in report["checks"] if check["status"] == CheckStatus.FAIL and check["name"] in passed
     ]
+
+
+def drifted_by_node(node_ids: Sequence[str]) -> dict[str, int]:
+    """How many checks of each node's machine fail that it has passed before; nodes without a report are left out."""
+    rows = NodeTuning.objects.filter(node__in=node_ids, generation=F("node__generation"))
+    return {row.node_id: len(drifted_checks(row.report, row.passed)) for row in rows}
 
 
 def without_time(report: Mapping[str, Any]) -> Report:

@@ -30,6 +30,7 @@ const SCOPE: Record<Permission, string> = {
   "cloud-accounts:write": "Add, check and delete cloud accounts",
   "images:write": "Register, choose and deprecate machine images",
   "diagnostics:read": "Ask nodes about themselves; answers hold keys and values of data",
+  "alerts:write": "Change alert rules, silences and receivers of alerts",
   "audit:read": "Read the audit log",
   "backups:export": "Take backups out: addresses and the key that opens them",
 };

@@ -129,6 +129,461 @@ export type AddDatacenter = {
 };
 
 /**
+ * AlertComparison
+ */
+export type AlertComparison = 'above' | 'below';
+
+/**
+ * AlertDelivery
+ */
+export type AlertDelivery = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: DeliveryKind;
+    /**
+     * Title
+     */
+    title: string;
+    state: DeliveryState;
+    /**
+     * Attempts
+     */
+    attempts: number;
+    /**
+     * Result
+     *
+     * What the other side answered last, or why it was not reached; empty: not tried yet
+     */
+    result: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Due At
+     *
+     * When it is tried next
+     */
+    due_at: string | null;
+};
+
+/**
+ * AlertDeliveryPage
+ */
+export type AlertDeliveryPage = {
+    /**
+     * Items
+     */
+    items: Array<AlertDelivery>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * AlertEvent
+ *
+ * An alert from its beginning to its end. Those that were silenced or inhibited all the time are not kept.
+ */
+export type AlertEvent = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Rule
+     */
+    rule: string;
+    severity: Severity;
+    /**
+     * Sentence
+     */
+    sentence: string;
+    /**
+     * Labels
+     */
+    labels: {
+        [key: string]: string;
+    };
+    state: AlertState;
+    /**
+     * Starts At
+     */
+    starts_at: string;
+    /**
+     * Ends At
+     */
+    ends_at: string | null;
+};
+
+/**
+ * AlertEventPage
+ */
+export type AlertEventPage = {
+    /**
+     * Items
+     */
+    items: Array<AlertEvent>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * AlertFilter
+ */
+export type AlertFilter = {
+    state?: AlertState | null;
+    severity?: Severity | null;
+    rule?: RuleKey | null;
+};
+
+/**
+ * AlertReceiver
+ */
+export type AlertReceiver = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    kind: ReceiverKind;
+    /**
+     * Target
+     *
+     * Where to; what is secret in it is left out
+     */
+    target: string;
+    severity: Severity;
+    /**
+     * Cluster Ids
+     */
+    cluster_ids: Array<string>;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    last_delivery: AlertDelivery | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * AlertReceiverOrder
+ *
+ * Which of the fields are needed depends on the kind.
+ */
+export type AlertReceiverOrder = {
+    /**
+     * Name
+     */
+    name: string;
+    kind: ReceiverKind;
+    /**
+     * Addresses
+     *
+     * email: who gets it
+     */
+    addresses?: Array<string>;
+    /**
+     * Url
+     *
+     * slack, webhook: where to post; pagerduty: null, or a compatible service
+     */
+    url?: string | null;
+    /**
+     * Routing Key
+     *
+     * pagerduty: of the service's integration (Events API v2)
+     */
+    routing_key?: string | null;
+    /**
+     * The least severe that is told
+     */
+    severity?: Severity;
+    /**
+     * Cluster Ids
+     *
+     * Only of these; empty: of all
+     */
+    cluster_ids?: Array<string>;
+    /**
+     * Enabled
+     */
+    enabled?: boolean;
+};
+
+/**
+ * AlertReceiverPage
+ */
+export type AlertReceiverPage = {
+    /**
+     * Items
+     */
+    items: Array<AlertReceiver>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * AlertReceiverUpdate
+ *
+ * What is left out stays. For another address or key make another receiver.
+ */
+export type AlertReceiverUpdate = {
+    /**
+     * Name
+     */
+    name?: string | null;
+    severity?: Severity | null;
+    /**
+     * Cluster Ids
+     */
+    cluster_ids?: Array<string> | null;
+    /**
+     * Enabled
+     */
+    enabled?: boolean | null;
+};
+
+/**
+ * AlertRule
+ *
+ * A rule with what this cluster has of it.
+ */
+export type AlertRule = {
+    rule: RuleKey;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Hint
+     *
+     * What to do when it fires
+     */
+    hint: string;
+    severity: Severity;
+    unit: AlertUnit;
+    /**
+     * It fires while the value is above, or below, the threshold
+     */
+    comparison: AlertComparison;
+    /**
+     * Threshold
+     *
+     * In effect, in the unit; null: it says only yes or no
+     */
+    threshold: number | null;
+    /**
+     * The usual one, and how far it may be moved
+     */
+    threshold_facts: ThresholdFacts | null;
+    /**
+     * For Seconds
+     *
+     * In effect: how long it must have lasted
+     */
+    for_seconds: number;
+    /**
+     * Default For Seconds
+     */
+    default_for_seconds: number;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Changed
+     *
+     * Something about it is otherwise than usual
+     */
+    changed: boolean;
+    /**
+     * Changed By
+     */
+    changed_by: string | null;
+    /**
+     * Changed At
+     */
+    changed_at: string | null;
+};
+
+/**
+ * AlertRuleUpdate
+ *
+ * What is left out stays; null goes back to the usual.
+ */
+export type AlertRuleUpdate = {
+    /**
+     * Threshold
+     */
+    threshold?: number | null;
+    /**
+     * For Seconds
+     */
+    for_seconds?: number | null;
+    /**
+     * Enabled
+     */
+    enabled?: boolean | null;
+};
+
+/**
+ * AlertRules
+ */
+export type AlertRules = {
+    /**
+     * Items
+     */
+    items: Array<AlertRule>;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * AlertSilence
+ */
+export type AlertSilence = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    state: SilenceState;
+    /**
+     * Matchers
+     *
+     * Of what is silenced, beside the cluster: rule, node, keyspace …
+     */
+    matchers: {
+        [key: string]: string;
+    };
+    /**
+     * Starts At
+     */
+    starts_at: string;
+    /**
+     * Ends At
+     */
+    ends_at: string;
+    /**
+     * Comment
+     */
+    comment: string;
+    /**
+     * Created By
+     */
+    created_by: string;
+};
+
+/**
+ * AlertSilenceOrder
+ *
+ * What is silenced: alerts of the cluster that fit all that is given.
+ */
+export type AlertSilenceOrder = {
+    rule?: RuleKey | null;
+    severity?: Severity | null;
+    /**
+     * Node Id
+     */
+    node_id?: string | null;
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * Table
+     *
+     * With its keyspace
+     */
+    table?: string | null;
+    /**
+     * Starts At
+     *
+     * null: now
+     */
+    starts_at?: string | null;
+    /**
+     * Ends At
+     *
+     * 90 days from now at most
+     */
+    ends_at: string;
+    /**
+     * Comment
+     *
+     * Why
+     */
+    comment: string;
+};
+
+/**
+ * AlertSilences
+ */
+export type AlertSilences = {
+    /**
+     * Items
+     *
+     * Those that count, or will, first; ended ones are kept for five days
+     */
+    items: Array<AlertSilence>;
+};
+
+/**
+ * AlertState
+ */
+export type AlertState = 'firing' | 'resolved';
+
+/**
+ * AlertUnit
+ *
+ * Of a rule's value. none: it says only yes or no.
+ */
+export type AlertUnit = 'seconds' | 'ratio' | 'bytes' | 'per second' | 'count' | 'none';
+
+/**
  * AllowedAction
  */
 export type AllowedAction = {
@@ -2890,6 +3345,16 @@ export type DatacenterNetwork = {
 };
 
 /**
+ * DeliveryKind
+ */
+export type DeliveryKind = 'alerts' | 'test';
+
+/**
+ * DeliveryState
+ */
+export type DeliveryState = 'pending' | 'sent' | 'failed';
+
+/**
  * DesiredState
  *
  * What a cluster should be. What is left out stays as it is; several differences become several changes.
@@ -3829,6 +4294,107 @@ export type FindingPage = {
  * FindingState
  */
 export type FindingState = 'open' | 'closed';
+
+/**
+ * FiringAlert
+ */
+export type FiringAlert = {
+    /**
+     * Fingerprint
+     *
+     * The same for as long as it fires, and when it fires again
+     */
+    fingerprint: string;
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Cluster Name
+     */
+    cluster_name: string;
+    /**
+     * Rule
+     */
+    rule: string;
+    /**
+     * Title
+     */
+    title: string;
+    severity: Severity;
+    /**
+     * Sentence
+     */
+    sentence: string;
+    /**
+     * Hint
+     */
+    hint: string;
+    /**
+     * Node Id
+     */
+    node_id: string | null;
+    /**
+     * Node Name
+     */
+    node_name: string | null;
+    /**
+     * Keyspace
+     */
+    keyspace: string | null;
+    /**
+     * Table
+     */
+    table: string | null;
+    /**
+     * Labels
+     */
+    labels: {
+        [key: string]: string;
+    };
+    /**
+     * Value
+     *
+     * In the rule's unit
+     */
+    value: number | null;
+    /**
+     * Starts At
+     */
+    starts_at: string;
+    /**
+     * Silenced By
+     *
+     * Ids of silences because of which nobody is told
+     */
+    silenced_by: Array<string>;
+    /**
+     * Inhibited
+     *
+     * Nobody is told because another alert says it already
+     */
+    inhibited: boolean;
+};
+
+/**
+ * FiringAlerts
+ */
+export type FiringAlerts = {
+    /**
+     * Items
+     *
+     * The most severe first, 500 at most
+     */
+    items: Array<FiringAlert>;
+    /**
+     * Total
+     */
+    total: number;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
 
 /**
  * FirstBoot
@@ -5316,6 +5882,55 @@ export type NetworkConnectionStarted = {
 };
 
 /**
+ * NewAlertReceiver
+ */
+export type NewAlertReceiver = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    kind: ReceiverKind;
+    /**
+     * Target
+     *
+     * Where to; what is secret in it is left out
+     */
+    target: string;
+    severity: Severity;
+    /**
+     * Cluster Ids
+     */
+    cluster_ids: Array<string>;
+    /**
+     * Enabled
+     */
+    enabled: boolean;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    last_delivery: AlertDelivery | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+    /**
+     * Signing Secret
+     *
+     * webhook: what messages are signed with; shown this once
+     */
+    signing_secret: string | null;
+};
+
+/**
  * NewMetricsToken
  */
 export type NewMetricsToken = {
@@ -6168,7 +6783,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'images:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'images:write';
 
 /**
  * Plan
@@ -6422,6 +7037,11 @@ export type QuestionOrder = {
  * QuestionParameter
  */
 export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'minutes' | 'limit' | 'level' | 'search' | 'before';
+
+/**
+ * ReceiverKind
+ */
+export type ReceiverKind = 'email' | 'slack' | 'pagerduty' | 'webhook';
 
 /**
  * RemoveDatacenter
@@ -7897,6 +8517,11 @@ export type RotateCertificates = {
 };
 
 /**
+ * RuleKey
+ */
+export type RuleKey = 'node-down' | 'latency-mean' | 'latency-p95' | 'disk-70' | 'disk-80' | 'disk-90' | 'disk-full-soon' | 'hints' | 'dropped-messages' | 'tombstones' | 'large-partition' | 'repair-overdue' | 'backup-overdue' | 'certificate-expiry' | 'io-unequal' | 'tuning-drift' | 'irq-cpu';
+
+/**
  * RunCommand
  *
  * Something is done to the files of a table, node by node.
@@ -8146,6 +8771,13 @@ export type SetupStep = {
  * Severity
  */
 export type Severity = 'info' | 'warning' | 'critical';
+
+/**
+ * SilenceState
+ *
+ * As Alertmanager calls them.
+ */
+export type SilenceState = 'pending' | 'active' | 'expired';
 
 /**
  * Snippet
@@ -8464,6 +9096,24 @@ export type TakeOverOrder = {
      * So long the backup of what the live tables hold now is kept
      */
     way_back_days?: number;
+};
+
+/**
+ * ThresholdFacts
+ */
+export type ThresholdFacts = {
+    /**
+     * Default
+     */
+    default: number;
+    /**
+     * Least
+     */
+    least: number;
+    /**
+     * Most
+     */
+    most: number;
 };
 
 /**
@@ -8789,6 +9439,662 @@ export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday'
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
  */
 export type IdempotencyKey = string;
+
+export type ListAlertReceiversData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/alert-receivers';
+};
+
+export type ListAlertReceiversErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAlertReceiversError = ListAlertReceiversErrors[keyof ListAlertReceiversErrors];
+
+export type ListAlertReceiversResponses = {
+    /**
+     * OK
+     */
+    200: AlertReceiverPage;
+};
+
+export type ListAlertReceiversResponse = ListAlertReceiversResponses[keyof ListAlertReceiversResponses];
+
+export type CreateAlertReceiverData = {
+    body: AlertReceiverOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/alert-receivers';
+};
+
+export type CreateAlertReceiverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateAlertReceiverError = CreateAlertReceiverErrors[keyof CreateAlertReceiverErrors];
+
+export type CreateAlertReceiverResponses = {
+    /**
+     * Created
+     */
+    201: NewAlertReceiver;
+};
+
+export type CreateAlertReceiverResponse = CreateAlertReceiverResponses[keyof CreateAlertReceiverResponses];
+
+export type DeleteAlertReceiverData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}';
+};
+
+export type DeleteAlertReceiverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteAlertReceiverError = DeleteAlertReceiverErrors[keyof DeleteAlertReceiverErrors];
+
+export type DeleteAlertReceiverResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteAlertReceiverResponse = DeleteAlertReceiverResponses[keyof DeleteAlertReceiverResponses];
+
+export type GetAlertReceiverData = {
+    body?: never;
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}';
+};
+
+export type GetAlertReceiverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAlertReceiverError = GetAlertReceiverErrors[keyof GetAlertReceiverErrors];
+
+export type GetAlertReceiverResponses = {
+    /**
+     * OK
+     */
+    200: AlertReceiver;
+};
+
+export type GetAlertReceiverResponse = GetAlertReceiverResponses[keyof GetAlertReceiverResponses];
+
+export type UpdateAlertReceiverData = {
+    body: AlertReceiverUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}';
+};
+
+export type UpdateAlertReceiverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateAlertReceiverError = UpdateAlertReceiverErrors[keyof UpdateAlertReceiverErrors];
+
+export type UpdateAlertReceiverResponses = {
+    /**
+     * OK
+     */
+    200: AlertReceiver;
+};
+
+export type UpdateAlertReceiverResponse = UpdateAlertReceiverResponses[keyof UpdateAlertReceiverResponses];
+
+export type ListAlertDeliveriesData = {
+    body?: never;
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/alert-receivers/{receiver_id}/deliveries';
+};
+
+export type ListAlertDeliveriesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAlertDeliveriesError = ListAlertDeliveriesErrors[keyof ListAlertDeliveriesErrors];
+
+export type ListAlertDeliveriesResponses = {
+    /**
+     * OK
+     */
+    200: AlertDeliveryPage;
+};
+
+export type ListAlertDeliveriesResponse = ListAlertDeliveriesResponses[keyof ListAlertDeliveriesResponses];
+
+export type RotateAlertReceiverSecretData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}/secret';
+};
+
+export type RotateAlertReceiverSecretErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RotateAlertReceiverSecretError = RotateAlertReceiverSecretErrors[keyof RotateAlertReceiverSecretErrors];
+
+export type RotateAlertReceiverSecretResponses = {
+    /**
+     * OK
+     */
+    200: NewAlertReceiver;
+};
+
+export type RotateAlertReceiverSecretResponse = RotateAlertReceiverSecretResponses[keyof RotateAlertReceiverSecretResponses];
+
+export type TestAlertReceiverData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}/test';
+};
+
+export type TestAlertReceiverErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type TestAlertReceiverError = TestAlertReceiverErrors[keyof TestAlertReceiverErrors];
+
+export type TestAlertReceiverResponses = {
+    /**
+     * Accepted
+     */
+    202: AlertDelivery;
+};
+
+export type TestAlertReceiverResponse = TestAlertReceiverResponses[keyof TestAlertReceiverResponses];
+
+export type ListAlertsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        state?: AlertState | null;
+        severity?: Severity | null;
+        rule?: RuleKey | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/alerts';
+};
+
+export type ListAlertsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAlertsError = ListAlertsErrors[keyof ListAlertsErrors];
+
+export type ListAlertsResponses = {
+    /**
+     * OK
+     */
+    200: AlertEventPage;
+};
+
+export type ListAlertsResponse = ListAlertsResponses[keyof ListAlertsResponses];
+
+export type ListFiringAlertsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/alerts/firing';
+};
+
+export type ListFiringAlertsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListFiringAlertsError = ListFiringAlertsErrors[keyof ListFiringAlertsErrors];
+
+export type ListFiringAlertsResponses = {
+    /**
+     * OK
+     */
+    200: FiringAlerts;
+};
+
+export type ListFiringAlertsResponse = ListFiringAlertsResponses[keyof ListFiringAlertsResponses];
 
 export type ListAuditRecordsData = {
     body?: never;
@@ -10760,6 +12066,474 @@ export type UpdateClusterResponses = {
 };
 
 export type UpdateClusterResponse = UpdateClusterResponses[keyof UpdateClusterResponses];
+
+export type ListAlertRulesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alert-rules';
+};
+
+export type ListAlertRulesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAlertRulesError = ListAlertRulesErrors[keyof ListAlertRulesErrors];
+
+export type ListAlertRulesResponses = {
+    /**
+     * OK
+     */
+    200: AlertRules;
+};
+
+export type ListAlertRulesResponse = ListAlertRulesResponses[keyof ListAlertRulesResponses];
+
+export type UpdateAlertRuleData = {
+    body: AlertRuleUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Rule
+         */
+        rule: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alert-rules/{rule}';
+};
+
+export type UpdateAlertRuleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateAlertRuleError = UpdateAlertRuleErrors[keyof UpdateAlertRuleErrors];
+
+export type UpdateAlertRuleResponses = {
+    /**
+     * OK
+     */
+    200: AlertRule;
+};
+
+export type UpdateAlertRuleResponse = UpdateAlertRuleResponses[keyof UpdateAlertRuleResponses];
+
+export type ListAlertSilencesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alert-silences';
+};
+
+export type ListAlertSilencesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAlertSilencesError = ListAlertSilencesErrors[keyof ListAlertSilencesErrors];
+
+export type ListAlertSilencesResponses = {
+    /**
+     * OK
+     */
+    200: AlertSilences;
+};
+
+export type ListAlertSilencesResponse = ListAlertSilencesResponses[keyof ListAlertSilencesResponses];
+
+export type CreateAlertSilenceData = {
+    body: AlertSilenceOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alert-silences';
+};
+
+export type CreateAlertSilenceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateAlertSilenceError = CreateAlertSilenceErrors[keyof CreateAlertSilenceErrors];
+
+export type CreateAlertSilenceResponses = {
+    /**
+     * Created
+     */
+    201: AlertSilence;
+};
+
+export type CreateAlertSilenceResponse = CreateAlertSilenceResponses[keyof CreateAlertSilenceResponses];
+
+export type ExpireAlertSilenceData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Silence Id
+         */
+        silence_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alert-silences/{silence_id}';
+};
+
+export type ExpireAlertSilenceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ExpireAlertSilenceError = ExpireAlertSilenceErrors[keyof ExpireAlertSilenceErrors];
+
+export type ExpireAlertSilenceResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type ExpireAlertSilenceResponse = ExpireAlertSilenceResponses[keyof ExpireAlertSilenceResponses];
+
+export type ListClusterAlertsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        state?: AlertState | null;
+        severity?: Severity | null;
+        rule?: RuleKey | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/alerts';
+};
+
+export type ListClusterAlertsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListClusterAlertsError = ListClusterAlertsErrors[keyof ListClusterAlertsErrors];
+
+export type ListClusterAlertsResponses = {
+    /**
+     * OK
+     */
+    200: AlertEventPage;
+};
+
+export type ListClusterAlertsResponse = ListClusterAlertsResponses[keyof ListClusterAlertsResponses];
+
+export type ListClusterFiringAlertsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/alerts/firing';
+};
+
+export type ListClusterFiringAlertsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListClusterFiringAlertsError = ListClusterFiringAlertsErrors[keyof ListClusterFiringAlertsErrors];
+
+export type ListClusterFiringAlertsResponses = {
+    /**
+     * OK
+     */
+    200: FiringAlerts;
+};
+
+export type ListClusterFiringAlertsResponse = ListClusterFiringAlertsResponses[keyof ListClusterFiringAlertsResponses];
 
 export type GetAllowlistData = {
     body?: never;

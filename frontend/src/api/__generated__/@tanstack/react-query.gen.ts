@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, askNode, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, federateMetrics, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterBackups, listClusterFindings, listClusterNodes, listClusters, listDrills, listFindings, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, askNode, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, expireAlertSilence, federateMetrics, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, testAlertReceiver, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -38,6 +38,201 @@ const createQueryKey = <TOptions extends Options>(id: string, options?: TOptions
     }
     return [params];
 };
+
+export const listAlertReceiversQueryKey = (options?: Options<ListAlertReceiversData>) => createQueryKey('listAlertReceivers', options);
+
+/**
+ * List Alert Receivers
+ *
+ * Who is told of the organisation's alerts, newest first, and how the last message went.
+ */
+export const listAlertReceiversOptions = (options?: Options<ListAlertReceiversData>) => queryOptions<ListAlertReceiversResponse, ListAlertReceiversError, ListAlertReceiversResponse, ReturnType<typeof listAlertReceiversQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAlertReceivers({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAlertReceiversQueryKey(options)
+});
+
+/**
+ * Create Alert Receiver
+ *
+ * Makes a receiver. The secret that webhooks are signed with is in this answer and in no other.
+ */
+export const createAlertReceiverMutation = (options?: Partial<Options<CreateAlertReceiverData>>): UseMutationOptions<CreateAlertReceiverResponse, CreateAlertReceiverError, Options<CreateAlertReceiverData>> => {
+    const mutationOptions: UseMutationOptions<CreateAlertReceiverResponse, CreateAlertReceiverError, Options<CreateAlertReceiverData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createAlertReceiver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Alert Receiver
+ *
+ * Nothing is sent there any more, not even what waits.
+ */
+export const deleteAlertReceiverMutation = (options?: Partial<Options<DeleteAlertReceiverData>>): UseMutationOptions<DeleteAlertReceiverResponse, DeleteAlertReceiverError, Options<DeleteAlertReceiverData>> => {
+    const mutationOptions: UseMutationOptions<DeleteAlertReceiverResponse, DeleteAlertReceiverError, Options<DeleteAlertReceiverData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteAlertReceiver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getAlertReceiverQueryKey = (options: Options<GetAlertReceiverData>) => createQueryKey('getAlertReceiver', options);
+
+/**
+ * Get Alert Receiver
+ *
+ * One receiver.
+ */
+export const getAlertReceiverOptions = (options: Options<GetAlertReceiverData>) => queryOptions<GetAlertReceiverResponse, GetAlertReceiverError, GetAlertReceiverResponse, ReturnType<typeof getAlertReceiverQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getAlertReceiver({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getAlertReceiverQueryKey(options)
+});
+
+/**
+ * Update Alert Receiver
+ *
+ * Changes its name, what it is told, or whether it is on.
+ */
+export const updateAlertReceiverMutation = (options?: Partial<Options<UpdateAlertReceiverData>>): UseMutationOptions<UpdateAlertReceiverResponse, UpdateAlertReceiverError, Options<UpdateAlertReceiverData>> => {
+    const mutationOptions: UseMutationOptions<UpdateAlertReceiverResponse, UpdateAlertReceiverError, Options<UpdateAlertReceiverData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateAlertReceiver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listAlertDeliveriesQueryKey = (options: Options<ListAlertDeliveriesData>) => createQueryKey('listAlertDeliveries', options);
+
+/**
+ * List Alert Deliveries
+ *
+ * What was sent there during the last thirty days, newest first, and what was answered.
+ */
+export const listAlertDeliveriesOptions = (options: Options<ListAlertDeliveriesData>) => queryOptions<ListAlertDeliveriesResponse, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ReturnType<typeof listAlertDeliveriesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAlertDeliveries({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAlertDeliveriesQueryKey(options)
+});
+
+/**
+ * Rotate Alert Receiver Secret
+ *
+ * A new secret for a webhook; the one before is not used any more.
+ */
+export const rotateAlertReceiverSecretMutation = (options?: Partial<Options<RotateAlertReceiverSecretData>>): UseMutationOptions<RotateAlertReceiverSecretResponse, RotateAlertReceiverSecretError, Options<RotateAlertReceiverSecretData>> => {
+    const mutationOptions: UseMutationOptions<RotateAlertReceiverSecretResponse, RotateAlertReceiverSecretError, Options<RotateAlertReceiverSecretData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await rotateAlertReceiverSecret({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Test Alert Receiver
+ *
+ * Sends a real message that says it is a test. list_alert_deliveries tells how it went.
+ */
+export const testAlertReceiverMutation = (options?: Partial<Options<TestAlertReceiverData>>): UseMutationOptions<TestAlertReceiverResponse, TestAlertReceiverError, Options<TestAlertReceiverData>> => {
+    const mutationOptions: UseMutationOptions<TestAlertReceiverResponse, TestAlertReceiverError, Options<TestAlertReceiverData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await testAlertReceiver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listAlertsQueryKey = (options?: Options<ListAlertsData>) => createQueryKey('listAlerts', options);
+
+/**
+ * List Alerts
+ *
+ * What has fired in the organisation's clusters, newest first.
+ */
+export const listAlertsOptions = (options?: Options<ListAlertsData>) => queryOptions<ListAlertsResponse, ListAlertsError, ListAlertsResponse, ReturnType<typeof listAlertsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAlerts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAlertsQueryKey(options)
+});
+
+export const listFiringAlertsQueryKey = (options?: Options<ListFiringAlertsData>) => createQueryKey('listFiringAlerts', options);
+
+/**
+ * List Firing Alerts
+ *
+ * What fires now in the organisation's clusters, silenced ones too, as Alertmanager has it.
+ */
+export const listFiringAlertsOptions = (options?: Options<ListFiringAlertsData>) => queryOptions<ListFiringAlertsResponse, ListFiringAlertsError, ListFiringAlertsResponse, ReturnType<typeof listFiringAlertsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listFiringAlerts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listFiringAlertsQueryKey(options)
+});
 
 export const listAuditRecordsQueryKey = (options?: Options<ListAuditRecordsData>) => createQueryKey('listAuditRecords', options);
 
@@ -639,6 +834,143 @@ export const updateClusterMutation = (options?: Partial<Options<UpdateClusterDat
     };
     return mutationOptions;
 };
+
+export const listAlertRulesQueryKey = (options: Options<ListAlertRulesData>) => createQueryKey('listAlertRules', options);
+
+/**
+ * List Alert Rules
+ *
+ * All rules, with the thresholds that this cluster has.
+ */
+export const listAlertRulesOptions = (options: Options<ListAlertRulesData>) => queryOptions<ListAlertRulesResponse, ListAlertRulesError, ListAlertRulesResponse, ReturnType<typeof listAlertRulesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAlertRules({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAlertRulesQueryKey(options)
+});
+
+/**
+ * Update Alert Rule
+ *
+ * Changes threshold, duration or whether a rule is on, for one cluster. Counts within a minute.
+ */
+export const updateAlertRuleMutation = (options?: Partial<Options<UpdateAlertRuleData>>): UseMutationOptions<UpdateAlertRuleResponse, UpdateAlertRuleError, Options<UpdateAlertRuleData>> => {
+    const mutationOptions: UseMutationOptions<UpdateAlertRuleResponse, UpdateAlertRuleError, Options<UpdateAlertRuleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateAlertRule({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listAlertSilencesQueryKey = (options: Options<ListAlertSilencesData>) => createQueryKey('listAlertSilences', options);
+
+/**
+ * List Alert Silences
+ *
+ * Silences of a cluster: those that count, those to come, and those that ended within five days.
+ */
+export const listAlertSilencesOptions = (options: Options<ListAlertSilencesData>) => queryOptions<ListAlertSilencesResponse, ListAlertSilencesError, ListAlertSilencesResponse, ReturnType<typeof listAlertSilencesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAlertSilences({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAlertSilencesQueryKey(options)
+});
+
+/**
+ * Create Alert Silence
+ *
+ * Nobody is told of alerts that fit, until it ends. They are shown all the same.
+ */
+export const createAlertSilenceMutation = (options?: Partial<Options<CreateAlertSilenceData>>): UseMutationOptions<CreateAlertSilenceResponse, CreateAlertSilenceError, Options<CreateAlertSilenceData>> => {
+    const mutationOptions: UseMutationOptions<CreateAlertSilenceResponse, CreateAlertSilenceError, Options<CreateAlertSilenceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createAlertSilence({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Expire Alert Silence
+ *
+ * Ends a silence now.
+ */
+export const expireAlertSilenceMutation = (options?: Partial<Options<ExpireAlertSilenceData>>): UseMutationOptions<ExpireAlertSilenceResponse, ExpireAlertSilenceError, Options<ExpireAlertSilenceData>> => {
+    const mutationOptions: UseMutationOptions<ExpireAlertSilenceResponse, ExpireAlertSilenceError, Options<ExpireAlertSilenceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await expireAlertSilence({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listClusterAlertsQueryKey = (options: Options<ListClusterAlertsData>) => createQueryKey('listClusterAlerts', options);
+
+/**
+ * List Cluster Alerts
+ *
+ * What has fired in one cluster, newest first.
+ */
+export const listClusterAlertsOptions = (options: Options<ListClusterAlertsData>) => queryOptions<ListClusterAlertsResponse, ListClusterAlertsError, ListClusterAlertsResponse, ReturnType<typeof listClusterAlertsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listClusterAlerts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listClusterAlertsQueryKey(options)
+});
+
+export const listClusterFiringAlertsQueryKey = (options: Options<ListClusterFiringAlertsData>) => createQueryKey('listClusterFiringAlerts', options);
+
+/**
+ * List Cluster Firing Alerts
+ *
+ * What fires now in one cluster, silenced ones too, as Alertmanager has it.
+ */
+export const listClusterFiringAlertsOptions = (options: Options<ListClusterFiringAlertsData>) => queryOptions<ListClusterFiringAlertsResponse, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ReturnType<typeof listClusterFiringAlertsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listClusterFiringAlerts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listClusterFiringAlertsQueryKey(options)
+});
 
 export const getAllowlistQueryKey = (options: Options<GetAllowlistData>) => createQueryKey('getAllowlist', options);
 

@@ -1,0 +1,74 @@
+"""Reading receivers of alerts and what was sent to them."""
+
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
+
+from backend.accounts.queries import Identity
+from backend.alerts.models import AlertDelivery, AlertReceiver
+from backend.alerts.queries import against_writing
+from backend.alerts.states import ReceiverKind
+from backend.core.errors import NotFound
+from backend.core.pagination import PageQuery, page
+from backend.core.schemas import allowed
+
+_COLUMNS = ("id", "name", "kind", "target", "severity", "cluster_ids", "enabled", "created_by", "created_at", "last")
+_DELIVERY_COLUMNS = ("id", "kind", "content", "state", "attempts", "result", "created_at", "ended_at", "due_at")
+
+
+def find_receiver(who: Identity, receiver_id: str) -> AlertReceiver:
+    """Raises NotFound."""
+    rows = AlertReceiver.objects.filter(organisation_id=who.organisation_id, deleted_at=None)
+    found = rows.filter(id=receiver_id).first()
+    if found is None:
+        raise NotFound(
+            "alert_receiver_not_found", "There is no such receiver.", hint="list_alert_receivers has all there are."
+        )
+    return found
+
+
+def list_receivers(who: Identity, query: PageQuery) -> dict[str, Any]:
+    """Newest first."""
+    newest = AlertDelivery.objects.filter(receiver=OuterRef("pk")).order_by("-id")
+    rows = AlertReceiver.objects.filter(organisation_id=who.organisation_id, deleted_at=None).annotate(
+        last=Subquery(newest.values("id")[:1])
+    )
+    found = page(rows.values(*_COLUMNS), query, lambda row: row)
+    last = AlertDelivery.objects.filter(id__in=[row["last"] for row in found["items"]]).values(*_DELIVERY_COLUMNS)
+    deliveries = {row["id"]: delivery_shape(row) for row in last}
+    reason = against_writing(who)
+    found["items"] = [_shape(row, deliveries.get(row["last"]), reason) for row in found["items"]]
+    return found
+
+
+def get_receiver(who: Identity, receiver_id: str) -> dict[str, Any]:
+    """Raises NotFound."""
+    row = find_receiver(who, receiver_id)
+    last = AlertDelivery.objects.filter(receiver=row).order_by("-id").values(*_DELIVERY_COLUMNS).first()
+    columns = {name: getattr(row, name) for name in _COLUMNS if name != "last"}
+    return _shape(columns, None if last is None else delivery_shape(last), against_writing(who))
+
+
+def _shape(row: dict[str, Any], last: dict[str, Any] | None, reason: str | None) -> dict[str, Any]:
+    row.pop("last", None)
+    unsigned = None if row["kind"] == ReceiverKind.WEBHOOK else "Only webhooks are signed."
+    return row | {
+        "last_delivery": last,
+        "allowed_actions": [
+            allowed("test_alert_receiver", reason),
+            allowed("update_alert_receiver", reason),
+            allowed("delete_alert_receiver", reason),
+            allowed("rotate_alert_receiver_secret", reason or unsigned),
+        ],
+    }
+
+
+def list_deliveries(who: Identity, receiver_id: str, query: PageQuery) -> dict[str, Any]:
+    """Newest first. Raises NotFound."""
+    rows = AlertDelivery.objects.filter(receiver=find_receiver(who, receiver_id))
+    return page(rows.values(*_DELIVERY_COLUMNS), query, delivery_shape)
+
+
+def delivery_shape(row: dict[str, Any]) -> dict[str, Any]:
+    content = row.pop("content")
+    return row | {"title": content["summary"]}
