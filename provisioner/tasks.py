@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from provisioner import runner
 from provisioner.operations import registry
 from provisioner.reconcile import (
+    alerts,
     archives,
     backup_findings,
     backups,
@@ -177,6 +178,20 @@ def reconcile_archives() -> None:
     """See provisioner/reconcile/archives.py."""
     close_old_connections()
     archives.see_to_archives()
+
+
+@shared_task(name="provisioner.deliver_alerts", time_limit=RECONCILE_LIMIT)
+def deliver_alerts() -> None:
+    """See provisioner/reconcile/alerts.py."""
+    close_old_connections()
+    alerts.deliver()
+
+
+@shared_task(name="provisioner.reconcile_alerts", time_limit=RECONCILE_LIMIT)
+def reconcile_alerts() -> None:
+    """See provisioner/reconcile/alerts.py."""
+    close_old_connections()
+    alerts.look()
 
 
 @shared_task(name="provisioner.ping")

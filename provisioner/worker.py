@@ -48,7 +48,10 @@ app = Celery("provisioner", amqp=_Amqp, include=["provisioner.tasks"])
 app.conf.update(celery_settings(settings.ENV.broker_url))
 app.conf.update(
     task_queues=[Queue(name, routing_key=name) for name in (OPERATIONS_QUEUE, BEAT_QUEUE)],
-    task_routes={"provisioner.reconcile_*": {"queue": BEAT_QUEUE}},
+    task_routes={
+        "provisioner.reconcile_*": {"queue": BEAT_QUEUE},
+        "provisioner.deliver_alerts": {"queue": BEAT_QUEUE},
+    },
     # A nudge is used up when it is taken; what it was about is in the row.
     task_acks_late=False,
     worker_enable_prefetch_count_reduction=False,
@@ -80,6 +83,8 @@ app.conf.update(
             "schedule": 60.0,
             "options": {"expires": 60},
         },
+        "deliveries": {"task": "provisioner.deliver_alerts", "schedule": 5.0, "options": {"expires": 5}},
+        "alerts": {"task": "provisioner.reconcile_alerts", "schedule": 60.0, "options": {"expires": 60}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.

@@ -21,7 +21,15 @@ _READY_SECONDS = 60.0
 _STORES_SECONDS = 60.0
 _OWNER_EMAIL = "owner@ringmaster.local"
 _ORGANISATION = "Demo"
-_SOURCES = ("backend", "provisioner", "infra/local", "infra/deploy/prometheus", "requirements-dev.txt", "frontend/dist")
+_SOURCES = (
+    "backend",
+    "provisioner",
+    "infra/local",
+    "infra/deploy/prometheus",
+    "infra/deploy/alertmanager",
+    "requirements-dev.txt",
+    "frontend/dist",
+)
 
 Say = Callable[[str], None]
 
@@ -102,9 +110,10 @@ def _start_all(installation: Installation, supervisor: Supervisor, say: Say) -> 
     place = installation.place
     listing = programs.programs(installation)
     environment = programs.environment(installation)
-    for folder in ("beat", "redis", "prometheus", "prometheus-history"):
+    for folder in ("beat", "redis", "prometheus", "prometheus-history", "alertmanager"):
         (place.run / folder).mkdir(exist_ok=True)
     (place.run / "prometheus.yml").write_text(programs.prometheus_configuration(installation))
+    (place.run / "alertmanager.yml").write_text(programs.alertmanager_configuration(installation))
     supervisor.configuration.write_text(configuration(supervisor, listing, cwd=place.checkout))
     names = [program.name for program in listing]
     if "postgres" in names:
@@ -116,7 +125,7 @@ def _start_all(installation: Installation, supervisor: Supervisor, say: Say) -> 
     _wait_for_stores(installation, stores)
     say("Preparing the database")
     _prepare_database(installation, environment)
-    say("Starting API, workers and Prometheus")
+    say("Starting API, workers, Prometheus and Alertmanager")
     supervisor.start_programs([name for name in names if name not in STORES])
     switched_on = machines.start(place.run)
     if switched_on:
@@ -174,7 +183,14 @@ def _choose_ports(place: Layout, say: Say, *, reloading: bool) -> dict[str, int]
         remembered.pop(ports.CONSOLE, None)
     # 0 asks for any free port, as it does elsewhere.
     wanted = int(asked) if asked.isdigit() else ports.CONSOLE_PORT
-    names = [ports.CONSOLE, "enrol", "prometheus", "prometheus_history", *(["api"] if reloading else [])]
+    names = [
+        ports.CONSOLE,
+        "enrol",
+        "prometheus",
+        "prometheus_history",
+        "alertmanager",
+        *(["api"] if reloading else []),
+    ]
     chosen = ports.choose(names, remembered=remembered, preferred={ports.CONSOLE: wanted})
     if wanted and chosen[ports.CONSOLE] not in {wanted, remembered.get(ports.CONSOLE)}:
         say(f"Port {wanted} is taken: the console is on {chosen[ports.CONSOLE]}")

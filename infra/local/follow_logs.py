@@ -13,7 +13,7 @@ from infra.local.layout import Layout
 
 _POLL_SECONDS = 0.2
 _BEGIN_BYTES = 2000  # of each log's end are shown first
-_QUIET = {"postgres", "redis", "prometheus", "prometheus-history"}  # shown only when they are asked for
+_QUIET = {"postgres", "redis", "prometheus", "prometheus-history", "alertmanager"}  # shown only when they are asked for
 
 
 def follow(place: Layout) -> int:

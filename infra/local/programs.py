@@ -89,16 +89,21 @@ def environment(installation: Installation) -> dict[str, str]:
         "RINGMASTER_PROMETHEUS_URL": f"http://{ports.LOOPBACK}:{installation.ports['prometheus']}",
         "RINGMASTER_PROMETHEUS_HISTORY_URL": f"http://{ports.LOOPBACK}:{installation.ports['prometheus_history']}",
         "RINGMASTER_PROMETHEUS_DIR": str(place.secrets),
+        "RINGMASTER_ALERTMANAGER_URL": f"http://{ports.LOOPBACK}:{installation.ports['alertmanager']}",
+        "RINGMASTER_ALERTS_TOKEN_FILE": str(place.secrets / "alerts.token"),
+        # Whoever tries this on a machine of theirs has their receivers there, too.
+        "RINGMASTER_ALERT_NETWORKS": os.environ.get("RINGMASTER_ALERT_NETWORKS") or "127.0.0.0/8,::1/128",
         "DEBUG": "true" if installation.reloading else "false",
     }
 
 
 def write_keys(place: Layout) -> None:
-    """Make the two keys of an installation unless they are there; files 0600 in a folder 0700."""
+    """Make the keys of an installation unless they are there; files 0600 in a folder 0700."""
     place.secrets.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, value in (
         ("django.key", secrets.token_urlsafe(48)),
         ("master.key", base64.b64encode(secrets.token_bytes(32)).decode()),
+        ("alerts.token", secrets.token_urlsafe(32)),
     ):
         write_private(place.secrets / name, value + "\n", keep=True)
 
@@ -169,6 +174,14 @@ def _own(installation: Installation) -> list[Program]:
         f"--web.listen-address={ports.LOOPBACK}:{installation.ports['prometheus_history']}",
         "--log.level=warn",
     )
+    alertmanager = (
+        "prometheus-alertmanager",
+        f"--config.file={place.run / 'alertmanager.yml'}",
+        f"--storage.path={place.run / 'alertmanager'}",
+        f"--web.listen-address={ports.LOOPBACK}:{installation.ports['alertmanager']}",
+        "--cluster.listen-address=",
+        "--log.level=warn",
+    )
     listing = [
         Program("api", api),
         Program("enrol", enrol),
@@ -176,6 +189,7 @@ def _own(installation: Installation) -> list[Program]:
         Program("beat", beat),
         Program("prometheus", prometheus),
         Program("prometheus-history", history),
+        Program("alertmanager", alertmanager),
     ]
     if reloading:
         npm = str(place.venv / "bin" / "npm")
@@ -196,6 +210,8 @@ def prometheus_configuration(installation: Installation) -> str:
     source = place.checkout / "infra" / "deploy" / "prometheus"
     api = f"{ports.LOOPBACK}:{installation.api_port}"
     document = yaml.safe_load((source / "prometheus.yml").read_text())
+    manager = {"static_configs": [{"targets": [f"{ports.LOOPBACK}:{installation.ports['alertmanager']}"]}]}
+    document["alerting"] = {"alertmanagers": [manager]}
     document["rule_files"] = [str(source / "rules" / "*.yml")]
     for job in document["scrape_configs"]:
         for discovery in job.get("http_sd_configs", []):
@@ -210,4 +226,15 @@ def prometheus_configuration(installation: Installation) -> str:
             job["tls_config"] |= {name: str(file) for name, file in files.items()}
     for remote in document["remote_write"]:
         remote["url"] = f"http://{ports.LOOPBACK}:{installation.ports['prometheus_history']}/api/v1/write"
+    return str(yaml.safe_dump(document, sort_keys=False))
+
+
+def alertmanager_configuration(installation: Installation) -> str:
+    """Alertmanager's configuration: the one of the containers, aimed at this installation's API."""
+    place = installation.place
+    document = yaml.safe_load((place.checkout / "infra" / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
+    for receiver in document["receivers"]:
+        for webhook in receiver["webhook_configs"]:
+            webhook["url"] = f"http://{ports.LOOPBACK}:{installation.api_port}/metrics/alerts"
+            webhook["http_config"]["authorization"]["credentials_file"] = str(place.secrets / "alerts.token")
     return str(yaml.safe_dump(document, sort_keys=False))

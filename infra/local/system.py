@@ -96,6 +96,7 @@ RUN = (
     Requirement("Postgres", "postgresql", _has_postgres),
     Requirement("Redis", "redis-server", _program("redis-server")),
     Requirement("Prometheus", "prometheus", _program("prometheus")),
+    Requirement("Alertmanager", "prometheus-alertmanager", _program("prometheus-alertmanager")),
     Requirement("Java 17", "openjdk-17-jdk-headless", lambda: java_home() is not None),
     Requirement("Maven", "maven", _program("mvn")),
     Requirement(

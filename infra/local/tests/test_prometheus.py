@@ -1,4 +1,4 @@
-"""What Prometheus is started with is read by its own checker."""
+"""What Prometheus and Alertmanager are started with is read by their own checkers."""
 
 import subprocess
 from pathlib import Path
@@ -17,15 +17,30 @@ def checked(configuration: Path) -> str:
     return result.stdout
 
 
-def test_the_launchers_configuration_is_valid_and_finds_the_rules(tmp_path: Path):
-    place = Layout(checkout=CHECKOUT, run=tmp_path, cache=tmp_path, engines=tmp_path)
-    names = ("console", "api", "enrol", "prometheus", "prometheus_history")
+def installed(folder: Path) -> programs.Installation:
+    place = Layout(checkout=CHECKOUT, run=folder, cache=folder, engines=folder)
+    names = ("console", "api", "enrol", "prometheus", "prometheus_history", "alertmanager")
     ports = {name: 20_000 + number for number, name in enumerate(names)}
-    installation = programs.Installation(place=place, ports=ports, sockets=tmp_path)
+    return programs.Installation(place=place, ports=ports, sockets=folder)
+
+
+def test_alertmanager_is_told_where_the_api_is_and_its_configuration_is_valid(tmp_path: Path):
+    text = programs.alertmanager_configuration(installed(tmp_path))
+    assert "http://127.0.0.1:20001/metrics/alerts" in text
+    assert "/var/lib" not in text
+    file = tmp_path / "alertmanager.yml"
+    file.write_text(text)
+    result = subprocess.run(["amtool", "check-config", str(file)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_launchers_configuration_is_valid_and_finds_the_rules(tmp_path: Path):
+    installation = installed(tmp_path)
     configuration = tmp_path / "prometheus.yml"
     configuration.write_text(programs.prometheus_configuration(installation))
     assert "/etc/" not in configuration.read_text()
     assert "/var/lib" not in configuration.read_text()
+    place = installation.place
     place.secrets.mkdir()
     for name in ("prometheus.pem", "agents-ca.crt"):
         (place.secrets / name).touch()
