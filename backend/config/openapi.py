@@ -36,6 +36,7 @@ _TAGS = {
     "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
     "diagnostics": "What nodes tell about themselves when they are asked",
+    "alerts": "What fires and has fired, its thresholds, silences, and who is told",
     "operations": "Slow things: progress, cancel, retry",
     "events": "Live notice of what changed",
     "audit": "Who did what",
