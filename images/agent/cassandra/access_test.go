@@ -183,8 +183,10 @@ func TestOnlyRolesThatLogInAreLimited(t *testing.T) {
 		listed    bool
 		statement string
 	}{
-		{role{name: "Ann", canLogin: true}, true, `ALTER ROLE "Ann" WITH ACCESS FROM CIDRS {'ringmaster_allowlist'}`},
-		{role{name: "Ann", canLogin: true, addressGroups: []string{allowGroup}}, true, ""},
+		{role{name: "Ann", canLogin: true}, true, `ALTER ROLE "Ann" WITH ACCESS FROM CIDRS {'ringmaster_allowlist', 'ringmaster_nodes'}`},
+		{role{name: "Ann", canLogin: true, addressGroups: []string{allowGroup}}, true, `ALTER ROLE "Ann" WITH ACCESS FROM CIDRS {'ringmaster_allowlist', 'ringmaster_nodes'}`},
+		{role{name: "Ann", canLogin: true, addressGroups: []string{allowGroup, nodesGroup}}, true, ""},
+		{role{name: "Ann", canLogin: true, addressGroups: []string{allowGroup, nodesGroup}}, false, `ALTER ROLE "Ann" WITH ACCESS FROM ALL CIDRS`},
 		{role{name: "Ann", canLogin: true, addressGroups: []string{allowGroup}}, false, `ALTER ROLE "Ann" WITH ACCESS FROM ALL CIDRS`},
 		{role{name: "Ann", canLogin: true, addressGroups: []string{"own"}}, false, ""},
 		{role{name: "Ann"}, true, ""},

@@ -16,8 +16,8 @@ import (
 	"ringmaster/agent/cqlschema"
 )
 
-// Groups of addresses, in the engine's own table of them. Roles of the customer may be limited to the first; the control
-// account is limited to the second, which holds the nodes.
+// Groups of addresses, in the engine's own table of them. The control account is limited to the second, which holds the nodes. Roles
+// of the customer are limited to both while there is a list: their statements in the console come from the nodes themselves.
 const (
 	allowGroup = "ringmaster_allowlist"
 	nodesGroup = "ringmaster_nodes"
@@ -162,6 +162,9 @@ func writeGroup(ctx context.Context, conn *cql.Conn, name string, entries []neti
 func (r role) cidrs(groups addressGroups) []string {
 	var entries []netip.Prefix
 	for _, group := range r.addressGroups {
+		if group == nodesGroup {
+			continue
+		}
 		entries = append(entries, groups[group]...)
 	}
 	texts := []string{}
@@ -202,12 +205,13 @@ func (e *Engine) limitAddresses(ctx context.Context, conn *cql.Conn, name string
 // limitation is the statement that limits a role of the customer to the list or lets it go; empty when it is so already.
 // Limits that somebody else set stay while there is no list.
 func (r role) limitation(listed bool) string {
-	is := slices.Equal(r.addressGroups, []string{allowGroup})
+	wanted := []string{allowGroup, nodesGroup}
+	is := slices.Equal(slices.Sorted(slices.Values(r.addressGroups)), wanted)
 	switch {
 	case !r.canLogin:
 		return ""
 	case listed && !is:
-		return limitTo(r.name, allowGroup)
+		return limitTo(r.name, wanted...)
 	case !listed && slices.Contains(r.addressGroups, allowGroup):
 		return limitTo(r.name)
 	}

@@ -95,23 +95,11 @@ func (s *controlSession) drop() {
 	}
 }
 
-// dial logs in to the engine beside us.
+// dial logs in to the engine beside us as the control account.
 func (e *Engine) dial(ctx context.Context, account Account) (*cql.Conn, error) {
-	address, err := e.cqlAddress()
-	if err != nil {
-		return nil, err
-	}
-	self, err := e.ownAddress()
-	if err != nil {
-		return nil, err
-	}
-	config, err := e.identity.Trust()
-	if err != nil {
-		return nil, err
-	}
 	within, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	conn, err := cql.DialFrom(within, self, address, config, account.Username, account.Password)
+	conn, err := e.connect(within, account)
 	if err != nil {
 		return nil, err
 	}

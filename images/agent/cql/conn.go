@@ -77,6 +77,9 @@ const (
 	CodeAlreadyExists  int32 = 0x2400
 )
 
+// ErrTooLarge is why a connection is given up whose answer would take too much memory.
+var ErrTooLarge = errors.New("the answer is too large")
+
 // LineError is a failure of the connection, not of the engine: another connection may do better.
 type LineError struct{ cause error }
 
@@ -224,16 +227,36 @@ func (c *Conn) logIn(ctx context.Context, username, password string) error {
 	return nil
 }
 
+// reply is one answer to a request.
+type reply struct {
+	op      opcode
+	content []byte
+	// trace is the id of the session in which the request was traced; nil: it was not.
+	trace    []byte
+	warnings []string
+}
+
 // ask sends one request and waits for its answer. After a failure of the line the connection is of no more use: the
 // answer to one question must not be taken for that to the next.
 func (c *Conn) ask(ctx context.Context, request opcode, body []byte) (opcode, []byte, error) {
+	answer, err := c.askWith(ctx, request, 0, body)
+	if err == nil && answer.trace != nil {
+		err = errors.New("unreadable answer: traced without being asked to")
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return answer.op, answer.content, nil
+}
+
+func (c *Conn) askWith(ctx context.Context, request opcode, flags byte, body []byte) (reply, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	if c.broken != nil {
-		return 0, nil, c.broken
+		return reply{}, c.broken
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.socket.SetDeadline(time.Unix(1, 0)) })
-	answer, content, err := c.exchange(request, body)
+	answer, err := c.exchange(request, flags, body)
 	if !stop() {
 		// The deadline is in the past now, so the connection is of no use even if the answer came in time.
 		err = context.Cause(ctx)
@@ -241,44 +264,59 @@ func (c *Conn) ask(ctx context.Context, request opcode, body []byte) (opcode, []
 	if err != nil {
 		c.broken = &LineError{err}
 		_ = c.socket.Close()
-		return 0, nil, c.broken
+		return reply{}, c.broken
 	}
-	if answer == opError {
-		return 0, nil, decodeError(content)
+	if answer.op == opError {
+		return reply{}, decodeError(answer.content)
 	}
-	return answer, content, nil
+	return answer, nil
 }
 
-func (c *Conn) exchange(request opcode, body []byte) (opcode, []byte, error) {
-	frame := append(make([]byte, 0, headerBytes+len(body)), protocolVersion, 0, 0, 1, byte(request))
+// Flags of frames.
+const (
+	flagTracing = 0x02
+	flagPayload = 0x04
+	flagWarning = 0x08
+)
+
+func (c *Conn) exchange(request opcode, asked byte, body []byte) (reply, error) {
+	frame := append(make([]byte, 0, headerBytes+len(body)), protocolVersion, asked, 0, 1, byte(request))
 	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
 	if _, err := c.socket.Write(append(frame, body...)); err != nil {
-		return 0, nil, err
+		return reply{}, err
 	}
 	var header [headerBytes]byte
 	if _, err := io.ReadFull(c.socket, header[:]); err != nil {
-		return 0, nil, err
+		return reply{}, err
 	}
 	length := binary.BigEndian.Uint32(header[5:])
-	if header[0] != protocolVersion|responseBit || length > maxFrameBytes {
-		return 0, nil, fmt.Errorf("unreadable answer: version 0x%02X, %d bytes", header[0], length)
+	if header[0] != protocolVersion|responseBit {
+		return reply{}, fmt.Errorf("unreadable answer: version 0x%02X, %d bytes", header[0], length)
+	}
+	if length > maxFrameBytes {
+		return reply{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, length)
 	}
 	content := make([]byte, length)
 	if _, err := io.ReadFull(c.socket, content); err != nil {
-		return 0, nil, err
+		return reply{}, err
 	}
-	const warning, tracing, payload = 0x08, 0x02, 0x04
-	if flags := header[1]; flags&(tracing|payload) != 0 {
-		return 0, nil, fmt.Errorf("unreadable answer: flags 0x%02X", flags)
-	} else if flags&warning != 0 {
-		in := &reader{rest: content}
+	answer := reply{op: opcode(header[4])}
+	flags := header[1]
+	if flags&flagPayload != 0 {
+		return reply{}, fmt.Errorf("unreadable answer: flags 0x%02X", flags)
+	}
+	in := &reader{rest: content}
+	if flags&flagTracing != 0 {
+		answer.trace = in.take(16)
+	}
+	if flags&flagWarning != 0 {
 		for range in.uint16() {
-			_ = in.string()
+			answer.warnings = append(answer.warnings, in.string())
 		}
-		if in.failed {
-			return 0, nil, io.ErrUnexpectedEOF
-		}
-		content = in.rest
 	}
-	return opcode(header[4]), content, nil
+	if in.failed {
+		return reply{}, io.ErrUnexpectedEOF
+	}
+	answer.content = in.rest
+	return answer, nil
 }

@@ -57,6 +57,13 @@ type Archive interface {
 	Archived(after int64) (agent.ArchiveReport, error)
 }
 
+// Statements are those of people. Errors are *agent.Error.
+type Statements interface {
+	Put(name string, request agent.StatementRequest) error
+	Get(ctx context.Context, name string, wait time.Duration) (agent.Statement, error)
+	Delete(name string)
+}
+
 // API joins what is served.
 type API struct {
 	NodeID       string
@@ -70,7 +77,8 @@ type API struct {
 	// Snapshots are nil with an engine that has none.
 	Snapshots Snapshots
 	// Archive is nil with an engine whose log cannot be archived.
-	Archive Archive
+	Archive    Archive
+	Statements Statements
 	// Metrics answers GET /metrics in a form of its own.
 	Metrics http.Handler
 	Log     *slog.Logger
@@ -93,6 +101,9 @@ func (a *API) Handler() http.Handler {
 	routes.HandleFunc("DELETE /v1/jobs/{name}", a.answer(a.deleteJob))
 	routes.HandleFunc("GET /v1/snapshots/{tag}/bundles", a.answer(a.bundles))
 	routes.HandleFunc("GET /v1/archive", a.answer(a.archive))
+	routes.HandleFunc("PUT /v1/statements/{name}", a.answer(a.putStatement))
+	routes.HandleFunc("GET /v1/statements/{name}", a.answer(a.getStatement))
+	routes.HandleFunc("DELETE /v1/statements/{name}", a.answer(a.deleteStatement))
 	routes.HandleFunc("GET /v1/certificate", a.answer(a.getCertificate))
 	routes.HandleFunc("POST /v1/certificate/request", a.answer(a.requestCertificate))
 	routes.HandleFunc("PUT /v1/certificate", a.answer(a.putCertificate))
@@ -144,9 +155,9 @@ func (a *API) answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 
 func statusOf(code string) int {
 	switch code {
-	case "job-not-found", "unknown-keyspace", "snapshot-not-found":
+	case "job-not-found", "unknown-keyspace", "snapshot-not-found", "statement-not-found":
 		return http.StatusNotFound
-	case "engine-not-running", "management-unreachable", "control-unknown", "ring-changing":
+	case "engine-not-running", "management-unreachable", "control-unknown", "ring-changing", "too-many-statements":
 		return http.StatusServiceUnavailable
 	case "job-differs", "identity-fixed", "no-renewal", "snapshot-not-indexed":
 		return http.StatusConflict
@@ -228,6 +239,35 @@ func (a *API) getJob(request *http.Request) (any, error) {
 
 func (a *API) deleteJob(request *http.Request) (any, error) {
 	return nil, a.Jobs.Delete(request.PathValue("name"))
+}
+
+func (a *API) putStatement(request *http.Request) (any, error) {
+	wait, err := waitOf(request)
+	if err != nil {
+		return nil, err
+	}
+	var body agent.StatementRequest
+	if err := read(request, &body); err != nil {
+		return nil, err
+	}
+	name := request.PathValue("name")
+	if err := a.Statements.Put(name, body); err != nil {
+		return nil, err
+	}
+	return a.Statements.Get(request.Context(), name, wait)
+}
+
+func (a *API) getStatement(request *http.Request) (any, error) {
+	wait, err := waitOf(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.Statements.Get(request.Context(), request.PathValue("name"), wait)
+}
+
+func (a *API) deleteStatement(request *http.Request) (any, error) {
+	a.Statements.Delete(request.PathValue("name"))
+	return nil, nil
 }
 
 func (a *API) bundles(request *http.Request) (any, error) {

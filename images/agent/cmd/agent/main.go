@@ -22,6 +22,7 @@ import (
 	"ringmaster/agent/metrics"
 	"ringmaster/agent/scylla"
 	"ringmaster/agent/statefile"
+	"ringmaster/agent/statements"
 )
 
 // version is set at release builds: -ldflags "-X main.version=1.2.3".
@@ -186,6 +187,7 @@ type parts struct {
 // nodeEngine is the one engine of this machine.
 type nodeEngine interface {
 	agent.Engine
+	statements.Engine
 	// RunOn confines the engine to some CPUs from its next start on, unless it sees to that itself.
 	RunOn(cpus []int)
 	// Accepts asks the engine itself whether it takes CQL connections.

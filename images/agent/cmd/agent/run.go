@@ -19,6 +19,7 @@ import (
 	"ringmaster/agent/httpapi"
 	"ringmaster/agent/identity"
 	"ringmaster/agent/jobs"
+	"ringmaster/agent/statements"
 )
 
 // run is the whole life of an agent: enrol, go on with what an earlier one left, serve until told to end.
@@ -64,7 +65,8 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 	}
 	api := &httpapi.API{
 		NodeID: chosen.data.NodeID, Agent: agent.AgentStatus{Version: version, StartedAt: started}, Engine: joined.engine,
-		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Machine: node, Log: log,
+		Jobs: store, Certificates: joined.identity, EngineCertificates: joined.identity.Engine(), Machine: node,
+		Statements: statements.New(ctx, joined.engine, log), Log: log,
 	}
 	if snapshots, has := joined.engine.(httpapi.Snapshots); has {
 		api.Snapshots = snapshots

@@ -36,6 +36,7 @@ func apiSchema() map[string]any {
 		agent.DigestTableParameters{}, agent.TableDigest{},
 		agent.HoldTabletsParameters{}, agent.TabletsHeld{}, agent.ReleaseTabletsParameters{},
 		agent.DiagnoseParameters{}, agent.Answer{}, agent.CommandParameters{}, agent.CommandDone{},
+		agent.StatementRequest{}, agent.Statement{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -81,6 +82,8 @@ func describe(kind reflect.Type, definitions map[string]any) map[string]any {
 	switch kind {
 	case reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[[]byte]():
+		return map[string]any{"type": "string"}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{"type": "object"}
 	}
