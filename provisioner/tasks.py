@@ -10,7 +10,9 @@ from django.db import close_old_connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from provisioner import runner
+from backend.console import outcomes
+from backend.console.states import QUEUE as CONSOLE_QUEUE
+from provisioner import runner, statements
 from provisioner.operations import registry
 from provisioner.reconcile import (
     alerts,
@@ -65,6 +67,29 @@ def run_operation(operation_id: str) -> None:
             nudge(woken)
         if result.again_in is not None and result.again_in <= LONGEST_COUNTDOWN:
             nudge(operation_id, countdown=result.again_in)
+
+
+@shared_task(name="provisioner.run_statement", time_limit=RECONCILE_LIMIT)
+def run_statement(statement_id: str) -> None:
+    """See provisioner/statements.py."""
+    close_old_connections()
+    if statements.run(statement_id):
+        _follow(statement_id)
+
+
+@shared_task(name="provisioner.follow_statement", time_limit=RECONCILE_LIMIT)
+def follow_statement(statement_id: str) -> None:
+    """A look takes two seconds at most, so that many long statements take turns in few workers."""
+    close_old_connections()
+    if statements.follow(statement_id):
+        _follow(statement_id)
+
+
+@shared_task(name="provisioner.reconcile_console", time_limit=RECONCILE_LIMIT)
+def reconcile_console() -> None:
+    """Passwords and answers of the console go when their time is over."""
+    close_old_connections()
+    outcomes.sweep()
 
 
 @shared_task(name="provisioner.reconcile_health", time_limit=RECONCILE_LIMIT)
@@ -197,6 +222,14 @@ def reconcile_alerts() -> None:
 @shared_task(name="provisioner.ping")
 def ping() -> None:
     """Only its arrival matters (provisioner/watchdog.py)."""
+
+
+def _follow(statement_id: str) -> None:
+    """A message that is lost is told as such when the statement's time is over."""
+    try:
+        follow_statement.apply_async((statement_id,), queue=CONSOLE_QUEUE, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("statement not followed", statement_id=statement_id, error=str(error))
 
 
 def _ring_for(reconciler: Task) -> None:

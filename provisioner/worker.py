@@ -18,6 +18,7 @@ from kombu.entity import Queue
 
 from backend.config import logs
 from backend.config.celery import celery_settings
+from backend.console.states import QUEUE as CONSOLE_QUEUE
 from provisioner.standby import Standby
 from provisioner.sweep import Sweeper
 from provisioner.watchdog import Watchdog
@@ -47,7 +48,7 @@ class _Amqp(AMQP):
 app = Celery("provisioner", amqp=_Amqp, include=["provisioner.tasks"])
 app.conf.update(celery_settings(settings.ENV.broker_url))
 app.conf.update(
-    task_queues=[Queue(name, routing_key=name) for name in (OPERATIONS_QUEUE, BEAT_QUEUE)],
+    task_queues=[Queue(name, routing_key=name) for name in (OPERATIONS_QUEUE, BEAT_QUEUE, CONSOLE_QUEUE)],
     task_routes={
         "provisioner.reconcile_*": {"queue": BEAT_QUEUE},
         "provisioner.deliver_alerts": {"queue": BEAT_QUEUE},
@@ -85,6 +86,7 @@ app.conf.update(
         },
         "deliveries": {"task": "provisioner.deliver_alerts", "schedule": 5.0, "options": {"expires": 5}},
         "alerts": {"task": "provisioner.reconcile_alerts", "schedule": 60.0, "options": {"expires": 60}},
+        "console": {"task": "provisioner.reconcile_console", "schedule": 60.0, "options": {"expires": 60}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.

@@ -26,10 +26,13 @@ class Permission(StrEnum):
     BACKUPS_EXPORT = "backups:export"
     DIAGNOSTICS_READ = "diagnostics:read"
     ALERTS_WRITE = "alerts:write"
+    CQL_READ = "cql:read"
+    CQL_WRITE = "cql:write"
     IMAGES_WRITE = "images:write"
 
 
-_VIEWER = frozenset({Permission.CLUSTERS_READ, Permission.MEMBERS_READ})
+# What a statement may read is the database's to say: it takes a role of the database and its password besides.
+_VIEWER = frozenset({Permission.CLUSTERS_READ, Permission.MEMBERS_READ, Permission.CQL_READ})
 # Whoever may make a token can only put permissions of their own into it, so operators may have tokens too.
 _OPERATOR = _VIEWER | {
     Permission.CLUSTERS_WRITE,
@@ -38,6 +41,7 @@ _OPERATOR = _VIEWER | {
     Permission.TOKENS_WRITE,
     Permission.DIAGNOSTICS_READ,
     Permission.ALERTS_WRITE,
+    Permission.CQL_WRITE,
 }
 _ADMIN = _OPERATOR | {
     Permission.MEMBERS_WRITE,

@@ -24,6 +24,7 @@ from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
 from backend.config.openapi import DESCRIPTION, complete
 from backend.connections.api import router as connections
+from backend.console.api import router as console
 from backend.core import idempotency
 from backend.core.errors import error_response
 from backend.diagnostics.api import router as diagnostics
@@ -107,6 +108,7 @@ api.add_router("", access)
 api.add_router("", changes)
 api.add_router("", findings)
 api.add_router("", diagnostics)
+api.add_router("", console)
 api.add_router("", tuning)
 api.add_router("", repairs)
 api.add_router("", connections)

@@ -37,6 +37,7 @@ _TAGS = {
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
     "diagnostics": "What nodes tell about themselves when they are asked",
     "alerts": "What fires and has fired, its thresholds, silences, and who is told",
+    "cql": "Statements of people, run as a role of theirs on a cluster",
     "operations": "Slow things: progress, cancel, retry",
     "events": "Live notice of what changed",
     "audit": "Who did what",
@@ -105,7 +106,7 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
         statuses |= {404, 409, 422}
     if writes and public:
         statuses |= {401, 429}
-    if {"events", "diagnostics", "alerts"} & set(operation.get("tags", ())):
+    if {"events", "diagnostics", "alerts", "cql"} & set(operation.get("tags", ())):
         statuses.add(429)
     if operation["parameters"]:
         statuses.add(422)

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "backend.findings",
     "backend.tuning",
     "backend.diagnostics",
+    "backend.console",
     "backend.repairs",
     "backend.connections",
     "backend.backups",

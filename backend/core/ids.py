@@ -120,6 +120,14 @@ def new_alert_delivery_id() -> str:
     return new_id("dlv")
 
 
+def new_cql_session_id() -> str:
+    return new_id("cqs")
+
+
+def new_cql_statement_id() -> str:
+    return new_id("cql")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

@@ -53,6 +53,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
     from backend.connections.models import NetworkConnection
     from backend.connections.states import ConnectionKind, ConnectionState
+    from backend.console.models import CqlSession, CqlStatement
     from backend.diagnostics.models import Diagnosis
     from backend.findings.models import Finding
     from backend.findings.states import Severity
@@ -246,6 +247,28 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         answered_at=now,
         answer={"taken_at": now.isoformat(), "notes": [f"{name} is slow"]},
     )
+    session = CqlSession.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        user_id=owner.id,
+        role=f"{name}_reader",
+        expires_at=now + timedelta(hours=1),
+    )
+    statement = CqlStatement.objects.create(
+        organisation=organisation,
+        cluster=cluster,
+        user_id=owner.id,
+        session_id=session.id,
+        role=session.role,
+        verb="SELECT",
+        text=f"SELECT * FROM {name}_orders",
+        consistency="ONE",
+        page_size=100,
+        timeout_seconds=10,
+        state="answered",
+        deadline=now,
+        ended_at=now,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -279,6 +302,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "drill_id": drill.id,
         "run_id": run.id,
         "diagnosis_id": diagnosis.id,
+        "session_id": session.id,
+        "statement_id": statement.id,
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",
     }

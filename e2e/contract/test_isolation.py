@@ -53,6 +53,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "plan_repair": {},
     "run_repair": {},
     "ask_node": {"question": "status"},
+    "open_cql_session": {"role": "intruder", "password": "sesame"},
+    "run_cql": {"session_id": "cqs_1", "statement": "SELECT 1"},
+    "read_cql_schema": {"session_id": "cqs_1"},
+    "next_cql_page": {},
     "set_repair_schedule": {"enabled": False},
     "set_repair_policy": {"mode": "skip"},
 }

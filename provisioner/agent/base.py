@@ -173,6 +173,22 @@ class ArchiveReport:
     more: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class StatementState:
+    """How far a statement of people is. `result` and `tree` are documents of docs/agent-api.md, when it has succeeded.
+
+    `line` counts from 1, `column` from 0; None: the engine does not say where.
+    """
+
+    state: Literal["running", "succeeded", "failed"]
+    code: str = ""
+    message: str = ""
+    line: int | None = None
+    column: int | None = None
+    result: Mapping[str, Any] | None = None
+    tree: Mapping[str, Any] | None = None
+
+
 class AgentClient(Protocol):
     """Every call raises AgentUnreachable or AgentRefused, and returns within three seconds."""
 
@@ -235,4 +251,19 @@ class AgentClient(Protocol):
 
     def archive(self, *, after: int = 0) -> ArchiveReport:
         """What the node archived of its commit log after an entry, and how far it is. What is before is forgotten."""
+        ...
+
+    def run_statement(self, name: str, request: Mapping[str, Any], *, wait_seconds: float = 0) -> StatementState:
+        """Run a statement unless one of this name runs or has ended; then wait up to `wait_seconds` (at most 2).
+
+        AgentRefused invalid-parameters, too-many-statements.
+        """
+        ...
+
+    def statement(self, name: str, *, wait_seconds: float = 0) -> StatementState:
+        """AgentRefused statement-not-found: it was never run, was fetched long ago, or its agent has ended."""
+        ...
+
+    def forget_statement(self, name: str) -> None:
+        """Interrupts it if it runs. What a write has done by then stays done."""
         ...

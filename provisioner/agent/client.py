@@ -31,6 +31,7 @@ from provisioner.agent.base import (
     Job,
     Peer,
     RingStatus,
+    StatementState,
     Status,
 )
 from provisioner.agent.repairs import (
@@ -237,6 +238,32 @@ class HttpAgentClient:
                 for one in told.entries
             ),
             more=told.more,
+        )
+
+    def run_statement(self, name: str, request: Mapping[str, Any], *, wait_seconds: float = 0) -> StatementState:
+        return self._statement("PUT", name, wait_seconds, request)
+
+    def statement(self, name: str, *, wait_seconds: float = 0) -> StatementState:
+        return self._statement("GET", name, wait_seconds)
+
+    def forget_statement(self, name: str) -> None:
+        self._send("DELETE", f"/v1/statements/{quote(name, safe='')}", absent_is_fine=True)
+
+    def _statement(
+        self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None
+    ) -> StatementState:
+        wait = min(wait_seconds, LONGEST_WAIT_SECONDS)
+        path = f"/v1/statements/{quote(name, safe='')}?wait={wait:.2f}"
+        told = self._ask(schema.Statement, method, path, body=body, answer_seconds=wait + ANSWER_SECONDS)
+        problem = told.error
+        return StatementState(
+            state=told.state,
+            code=problem.code if problem else "",
+            message=problem.message if problem else "",
+            line=problem.line if problem else None,
+            column=problem.column if problem else None,
+            result=None if told.result is None else told.result.model_dump(mode="json"),
+            tree=None if told.schema_ is None else told.schema_.model_dump(mode="json"),
         )
 
     def _look(self, method: str, name: str, wait_seconds: float, body: Mapping[str, Any] | None = None) -> Job:

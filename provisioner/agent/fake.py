@@ -19,7 +19,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioner.agent import fake_access, fake_certificates, fake_repairs, fake_schema, fake_tuning
+from provisioner.agent import (
+    fake_access,
+    fake_certificates,
+    fake_repairs,
+    fake_schema,
+    fake_statements,
+    fake_tuning,
+)
 from provisioner.agent.base import (
     AgentRefused,
     AgentUnreachable,
@@ -28,6 +35,7 @@ from provisioner.agent.base import (
     Disk,
     EngineCertificate,
     Job,
+    StatementState,
     Status,
 )
 from provisioner.agent.fake_backups import NodeBackups
@@ -81,6 +89,7 @@ class FakeAgents:
         self.powered = powered
         self._looks = dict(looks or {})
         self._seed = seed
+        self.statements = fake_statements.Statements()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as database:
@@ -474,6 +483,20 @@ class FakeAgentClient:
     def archive(self, *, after: int = 0) -> ArchiveReport:
         with self._call("archive") as call:
             return call.archive(after)
+
+    def run_statement(self, name: str, request: Mapping[str, Any], *, wait_seconds: float = 0) -> StatementState:
+        with self._call("run_statement") as call:
+            if not call.node.engine_running:
+                return StatementState(state="failed", code="engine-not-running", message="the engine does not run")
+            return self.agents.statements.put(self.node_id, name, json.loads(json.dumps(request)))
+
+    def statement(self, name: str, *, wait_seconds: float = 0) -> StatementState:
+        with self._call("statement"):
+            return self.agents.statements.get(self.node_id, name)
+
+    def forget_statement(self, name: str) -> None:
+        with self._call("forget_statement"):
+            self.agents.statements.forget(self.node_id, name)
 
     def served_certificate(self) -> str:
         """What the engine shows to those who connect, PEM."""

@@ -47,7 +47,7 @@ class AnswerFile(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    content: list[Any]
+    content: str
     media_type: str
     name: str
 
@@ -224,6 +224,15 @@ class CommandParameters(BaseModel):
     keyspace: str
     sstables: list[str] | None = None
     table: str
+
+
+class CutCell(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    column: int
+    row: int
 
 
 class DescribeSchemaParameters(BaseModel):
@@ -765,6 +774,16 @@ class Request(BaseModel):
     token: str
 
 
+class ResultColumn(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspace: str
+    name: str
+    table: str
+    type: str
+
+
 class RingNode(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -844,12 +863,52 @@ class RunningRepair(BaseModel):
     tables: list[str]
 
 
+class SchemaColumn(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: str
+    name: str
+    order: str
+    position: int
+    type: str
+
+
 class SchemaCreated(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
     created: int
     existing: int
+
+
+class SchemaField(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str
+    type: str
+
+
+class SchemaFunction(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    aggregate: bool
+    arguments: list[str]
+    language: str
+    name: str
+    returns: str
+
+
+class SchemaIndex(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: str
+    name: str
+    target: str
+    using: str
 
 
 class SchemaStatement(BaseModel):
@@ -859,6 +918,25 @@ class SchemaStatement(BaseModel):
     name: str
     statement: str
     type: str
+
+
+class SchemaTable(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    columns: list[SchemaColumn]
+    comment: str
+    indexes: list[SchemaIndex]
+    name: str
+    view_of: str
+
+
+class SchemaType(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    fields: list[SchemaField]
+    name: str
 
 
 class SecureParameters(BaseModel):
@@ -908,6 +986,33 @@ class Started(BaseModel):
     bytes_streamed: int
     first_boot: bool
     pid: int
+
+
+class StatementProblem(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    code: str
+    column: int | None
+    line: int | None
+    message: str
+
+
+class StatementRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    consistency: str | None = None
+    keyspace: str | None = None
+    may_run_again: bool | None = None
+    page_size: int | None = None
+    page_state: str | None = None
+    password: str
+    role: str
+    schema_: bool | None = Field(None, alias="schema")
+    statement: str | None = None
+    timeout_seconds: int | None = None
+    tracing: bool | None = None
 
 
 class Status(BaseModel):
@@ -1058,6 +1163,17 @@ class TokenRange(BaseModel):
     )
     end: str
     start: str
+
+
+class TraceEvent(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    activity: str
+    elapsed_microseconds: int | None
+    offset_microseconds: int
+    source: str
+    thread: str
 
 
 class TruncateTablesParameters(BaseModel):
@@ -1330,6 +1446,26 @@ class SchemaDescription(BaseModel):
     keyspaces: list[KeyspaceSchema]
 
 
+class SchemaKeyspace(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    functions: list[SchemaFunction]
+    name: str
+    replication: dict[str, Any]
+    system: bool
+    tables: list[SchemaTable]
+    types: list[SchemaType]
+
+
+class SchemaTree(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[SchemaKeyspace]
+    left: int
+
+
 class SetArchiveParameters(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1348,6 +1484,17 @@ class SnapshotParameters(BaseModel):
     tables: list[TableName] | None = None
     tag: str
     ttl_seconds: int
+
+
+class StatementTrace(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    coordinator: str
+    events: list[TraceEvent]
+    id: str
+    microseconds: int | None
+    started_at: AwareDatetime | None
 
 
 class TuningReport(BaseModel):
@@ -1415,6 +1562,32 @@ class ReplayArchiveParameters(BaseModel):
     since: AwareDatetime
     tables: list[TableName]
     until: AwareDatetime
+
+
+class StatementResult(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    columns: list[ResultColumn]
+    cut: list[CutCell]
+    has_rows: bool
+    microseconds: int
+    next_page: str | None = None
+    outcome: str
+    rows: list[list[str | None]]
+    trace: StatementTrace | None
+    warnings: list[str]
+
+
+class Statement(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    error: StatementProblem | None
+    name: str
+    result: StatementResult | None
+    schema_: SchemaTree | None = Field(..., alias="schema")
+    state: Literal["running", "succeeded", "failed"]
 
 
 FlameNode.model_rebuild()

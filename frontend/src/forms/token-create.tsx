@@ -31,6 +31,8 @@ const SCOPE: Record<Permission, string> = {
   "images:write": "Register, choose and deprecate machine images",
   "diagnostics:read": "Ask nodes about themselves; answers hold keys and values of data",
   "alerts:write": "Change alert rules, silences and receivers of alerts",
+  "cql:read": "Run CQL that reads, as a role of the database whose password is known",
+  "cql:write": "Run CQL that changes something, too",
   "audit:read": "Read the audit log",
   "backups:export": "Take backups out: addresses and the key that opens them",
 };

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -1316,6 +1316,213 @@ export const downloadCa = <ThrowOnError extends boolean = false>(options: Option
         }],
     url: '/api/v1/clusters/{cluster_id}/connection/ca',
     ...options
+});
+
+/**
+ * Get Cql Console
+ *
+ * The caller's sessions on a cluster, and what they may run.
+ */
+export const getCqlConsole = <ThrowOnError extends boolean = false>(options: Options<GetCqlConsoleData, ThrowOnError>): RequestResult<GetCqlConsoleResponses, GetCqlConsoleErrors, ThrowOnError> => (options.client ?? client).get<GetCqlConsoleResponses, GetCqlConsoleErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql',
+    ...options
+});
+
+/**
+ * Read Cql Schema
+ *
+ * Asks for all keyspaces, tables, columns, indexes, views, types and functions: `tree` of the statement.
+ */
+export const readCqlSchema = <ThrowOnError extends boolean = false>(options: Options<ReadCqlSchemaData, ThrowOnError>): RequestResult<ReadCqlSchemaResponses, ReadCqlSchemaErrors, ThrowOnError> => (options.client ?? client).post<ReadCqlSchemaResponses, ReadCqlSchemaErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/schema',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Open Cql Session
+ *
+ * Keeps a role and its password, encrypted, for half an hour after its last use. The database judges the password
+ * when the first statement is run. A session of the same role ends.
+ */
+export const openCqlSession = <ThrowOnError extends boolean = false>(options: Options<OpenCqlSessionData, ThrowOnError>): RequestResult<OpenCqlSessionResponses, OpenCqlSessionErrors, ThrowOnError> => (options.client ?? client).post<OpenCqlSessionResponses, OpenCqlSessionErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/sessions',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Close Cql Session
+ *
+ * Forgets the password at once.
+ */
+export const closeCqlSession = <ThrowOnError extends boolean = false>(options: Options<CloseCqlSessionData, ThrowOnError>): RequestResult<CloseCqlSessionResponses, CloseCqlSessionErrors, ThrowOnError> => (options.client ?? client).delete<CloseCqlSessionResponses, CloseCqlSessionErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/sessions/{session_id}',
+    ...options
+});
+
+/**
+ * List Cql Statements
+ *
+ * What the caller ran on a cluster during the last 30 days, newest first, without passwords and results.
+ */
+export const listCqlStatements = <ThrowOnError extends boolean = false>(options: Options<ListCqlStatementsData, ThrowOnError>): RequestResult<ListCqlStatementsResponses, ListCqlStatementsErrors, ThrowOnError> => (options.client ?? client).get<ListCqlStatementsResponses, ListCqlStatementsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements',
+    ...options
+});
+
+/**
+ * Run Cql
+ *
+ * Runs one statement as the session's role, once at most. Ask for it until it has ended.
+ */
+export const runCql = <ThrowOnError extends boolean = false>(options: Options<RunCqlData, ThrowOnError>): RequestResult<RunCqlResponses, RunCqlErrors, ThrowOnError> => (options.client ?? client).post<RunCqlResponses, RunCqlErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Forget Cql Statement
+ *
+ * Takes it out of the history and forgets its answer. The audit log stays.
+ */
+export const forgetCqlStatement = <ThrowOnError extends boolean = false>(options: Options<ForgetCqlStatementData, ThrowOnError>): RequestResult<ForgetCqlStatementResponses, ForgetCqlStatementErrors, ThrowOnError> => (options.client ?? client).delete<ForgetCqlStatementResponses, ForgetCqlStatementErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}',
+    ...options
+});
+
+/**
+ * Get Cql Statement
+ *
+ * A statement of the caller's and, for 15 minutes, the page of its answer that was asked for last.
+ */
+export const getCqlStatement = <ThrowOnError extends boolean = false>(options: Options<GetCqlStatementData, ThrowOnError>): RequestResult<GetCqlStatementResponses, GetCqlStatementErrors, ThrowOnError> => (options.client ?? client).get<GetCqlStatementResponses, GetCqlStatementErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}',
+    ...options
+});
+
+/**
+ * Cancel Cql
+ *
+ * Stops waiting for it, and has the node do so. What a write has done by then stays done.
+ */
+export const cancelCql = <ThrowOnError extends boolean = false>(options: Options<CancelCqlData, ThrowOnError>): RequestResult<CancelCqlResponses, CancelCqlErrors, ThrowOnError> => (options.client ?? client).post<CancelCqlResponses, CancelCqlErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}/cancel',
+    ...options
+});
+
+/**
+ * Next Cql Page
+ *
+ * Asks for the next page, which takes the place of the one that is there.
+ */
+export const nextCqlPage = <ThrowOnError extends boolean = false>(options: Options<NextCqlPageData, ThrowOnError>): RequestResult<NextCqlPageResponses, NextCqlPageErrors, ThrowOnError> => (options.client ?? client).post<NextCqlPageResponses, NextCqlPageErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}/next-page',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

@@ -3101,11 +3101,698 @@ export type ConnectionKind = 'peering' | 'endpoint';
 export type ConnectionState = 'creating' | 'waiting_for_you' | 'active' | 'failed' | 'deleting' | 'deleted';
 
 /**
+ * Consistency
+ */
+export type Consistency = 'ANY' | 'ONE' | 'TWO' | 'THREE' | 'QUORUM' | 'ALL' | 'LOCAL_QUORUM' | 'EACH_QUORUM' | 'SERIAL' | 'LOCAL_SERIAL' | 'LOCAL_ONE';
+
+/**
  * CopyState
  *
  * Of a backup in a second location. CANCELLED: it is not tried again by itself.
  */
 export type CopyState = 'running' | 'complete' | 'cancelled';
+
+/**
+ * CqlAnswer
+ *
+ * One page of what a statement gave.
+ */
+export type CqlAnswer = {
+    /**
+     * Has Rows
+     *
+     * The statement gives rows, even if there are none
+     */
+    has_rows: boolean;
+    /**
+     * Columns
+     */
+    columns: Array<CqlColumn>;
+    /**
+     * Rows
+     *
+     * Text as it is, all else as CQL writes it, times in UTC; null is null
+     */
+    rows: Array<Array<string | null>>;
+    /**
+     * Cut
+     *
+     * Cells of which only the beginning is told
+     */
+    cut: Array<CqlCutCell>;
+    /**
+     * Warnings
+     */
+    warnings: Array<string>;
+    /**
+     * Outcome
+     *
+     * What became of the schema: CREATED TABLE shop.orders; else empty
+     */
+    outcome: string;
+    /**
+     * Microseconds
+     *
+     * Until the engine's answer, as the node saw it
+     */
+    microseconds: number;
+    trace: CqlTrace | null;
+};
+
+/**
+ * CqlColumn
+ */
+export type CqlColumn = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Type
+     *
+     * As CQL writes it: map<text, int>
+     */
+    type: string;
+};
+
+/**
+ * CqlConsole
+ */
+export type CqlConsole = {
+    /**
+     * Sessions
+     *
+     * The caller's own
+     */
+    sessions: Array<CqlSession>;
+    /**
+     * Allowed Actions
+     *
+     * run_cql, and write_cql for allow_writes
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * CqlCutCell
+ */
+export type CqlCutCell = {
+    /**
+     * Row
+     */
+    row: number;
+    /**
+     * Column
+     */
+    column: number;
+    /**
+     * Bytes
+     *
+     * How long the whole text is
+     */
+    bytes: number;
+};
+
+/**
+ * CqlOrder
+ */
+export type CqlOrder = {
+    /**
+     * Session Id
+     */
+    session_id: string;
+    /**
+     * Statement
+     *
+     * One statement, with or without a semicolon
+     */
+    statement: string;
+    /**
+     * Keyspace
+     *
+     * Of names without one; null: none
+     */
+    keyspace?: string | null;
+    consistency?: Consistency;
+    /**
+     * Page Size
+     *
+     * Rows; fewer come when they are large
+     */
+    page_size?: number;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds?: number;
+    /**
+     * Tracing
+     */
+    tracing?: boolean;
+    /**
+     * Allow Writes
+     *
+     * Without it only SELECT, DESCRIBE and LIST are run. Needs the permission cql:write
+     */
+    allow_writes?: boolean;
+};
+
+/**
+ * CqlPageOrder
+ */
+export type CqlPageOrder = {
+    /**
+     * Page Size
+     *
+     * null: as before
+     */
+    page_size?: number | null;
+};
+
+/**
+ * CqlProblem
+ */
+export type CqlProblem = {
+    /**
+     * Code
+     *
+     * Stable, for programs: syntax-error, unauthorized, bad-credentials, timed-out ...
+     */
+    code: string;
+    /**
+     * Message
+     *
+     * In the engine's own words, where it said some
+     */
+    message: string;
+    /**
+     * Line
+     *
+     * From 1; null: the engine does not say where
+     */
+    line: number | null;
+    /**
+     * Column
+     *
+     * From 0
+     */
+    column: number | null;
+};
+
+/**
+ * CqlSchemaColumn
+ */
+export type CqlSchemaColumn = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Type
+     */
+    type: string;
+    /**
+     * Kind
+     */
+    kind: 'partition_key' | 'clustering' | 'static' | 'regular';
+    /**
+     * Position
+     */
+    position: number;
+    /**
+     * Order
+     *
+     * asc, desc or none
+     */
+    order: string;
+};
+
+/**
+ * CqlSchemaField
+ */
+export type CqlSchemaField = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Type
+     */
+    type: string;
+};
+
+/**
+ * CqlSchemaFunction
+ */
+export type CqlSchemaFunction = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Aggregate
+     */
+    aggregate: boolean;
+    /**
+     * Arguments
+     */
+    arguments: Array<string>;
+    /**
+     * Returns
+     */
+    returns: string;
+    /**
+     * Language
+     */
+    language: string;
+};
+
+/**
+ * CqlSchemaIndex
+ */
+export type CqlSchemaIndex = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Kind
+     */
+    kind: string;
+    /**
+     * Target
+     */
+    target: string;
+    /**
+     * Using
+     *
+     * Class of a custom index; else empty
+     */
+    using: string;
+};
+
+/**
+ * CqlSchemaKeyspace
+ */
+export type CqlSchemaKeyspace = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * System
+     *
+     * The engine's own
+     */
+    system: boolean;
+    /**
+     * Replication
+     */
+    replication: {
+        [key: string]: string;
+    };
+    /**
+     * Tables
+     */
+    tables: Array<CqlSchemaTable>;
+    /**
+     * Types
+     */
+    types: Array<CqlSchemaType>;
+    /**
+     * Functions
+     */
+    functions: Array<CqlSchemaFunction>;
+};
+
+/**
+ * CqlSchemaOrder
+ */
+export type CqlSchemaOrder = {
+    /**
+     * Session Id
+     */
+    session_id: string;
+};
+
+/**
+ * CqlSchemaTable
+ */
+export type CqlSchemaTable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * View Of
+     *
+     * Table that it is a materialized view of; empty: it is a table
+     */
+    view_of: string;
+    /**
+     * Comment
+     */
+    comment: string;
+    /**
+     * Columns
+     *
+     * Keys first, in their order
+     */
+    columns: Array<CqlSchemaColumn>;
+    /**
+     * Indexes
+     */
+    indexes: Array<CqlSchemaIndex>;
+};
+
+/**
+ * CqlSchemaTree
+ */
+export type CqlSchemaTree = {
+    /**
+     * Keyspaces
+     */
+    keyspaces: Array<CqlSchemaKeyspace>;
+    /**
+     * Left
+     *
+     * How many columns were not told: there are too many
+     */
+    left: number;
+};
+
+/**
+ * CqlSchemaType
+ */
+export type CqlSchemaType = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Fields
+     */
+    fields: Array<CqlSchemaField>;
+};
+
+/**
+ * CqlSession
+ */
+export type CqlSession = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Role
+     */
+    role: string;
+    /**
+     * Opened At
+     */
+    opened_at: string;
+    /**
+     * Expires At
+     *
+     * When it ends unless it is used before; at the latest 8 h after its start
+     */
+    expires_at: string;
+};
+
+/**
+ * CqlSessionOrder
+ */
+export type CqlSessionOrder = {
+    /**
+     * Role
+     *
+     * A role of the database that may log in
+     */
+    role: string;
+};
+
+/**
+ * CqlStatement
+ */
+export type CqlStatement = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: StatementKind;
+    /**
+     * Session Id
+     */
+    session_id: string;
+    /**
+     * Role
+     */
+    role: string;
+    /**
+     * Verb
+     */
+    verb: string;
+    /**
+     * Reads
+     */
+    reads: boolean;
+    /**
+     * Statement
+     *
+     * Without passwords
+     */
+    statement: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string | null;
+    consistency: Consistency;
+    /**
+     * Page Size
+     */
+    page_size: number;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Tracing
+     */
+    tracing: boolean;
+    state: StatementState;
+    /**
+     * Page
+     *
+     * From 1: which one is asked for, or is there
+     */
+    page: number;
+    /**
+     * More
+     *
+     * There is a next page
+     */
+    more: boolean;
+    /**
+     * Node Id
+     */
+    node_id: string | null;
+    /**
+     * Asked At
+     */
+    asked_at: string;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Microseconds
+     */
+    microseconds: number | null;
+    /**
+     * Rows
+     *
+     * Of all pages fetched so far
+     */
+    rows: number;
+    problem: CqlProblem | null;
+};
+
+/**
+ * CqlStatementDetail
+ */
+export type CqlStatementDetail = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: StatementKind;
+    /**
+     * Session Id
+     */
+    session_id: string;
+    /**
+     * Role
+     */
+    role: string;
+    /**
+     * Verb
+     */
+    verb: string;
+    /**
+     * Reads
+     */
+    reads: boolean;
+    /**
+     * Statement
+     *
+     * Without passwords
+     */
+    statement: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string | null;
+    consistency: Consistency;
+    /**
+     * Page Size
+     */
+    page_size: number;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Tracing
+     */
+    tracing: boolean;
+    state: StatementState;
+    /**
+     * Page
+     *
+     * From 1: which one is asked for, or is there
+     */
+    page: number;
+    /**
+     * More
+     *
+     * There is a next page
+     */
+    more: boolean;
+    /**
+     * Node Id
+     */
+    node_id: string | null;
+    /**
+     * Asked At
+     */
+    asked_at: string;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Microseconds
+     */
+    microseconds: number | null;
+    /**
+     * Rows
+     *
+     * Of all pages fetched so far
+     */
+    rows: number;
+    problem: CqlProblem | null;
+    /**
+     * null: not yet, not any more, or there is none. Kept for 15 minutes
+     */
+    answer: CqlAnswer | null;
+    /**
+     * What there is; of a statement of the kind schema
+     */
+    tree: CqlSchemaTree | null;
+};
+
+/**
+ * CqlStatementList
+ */
+export type CqlStatementList = {
+    /**
+     * Items
+     */
+    items: Array<CqlStatement>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * CqlTrace
+ */
+export type CqlTrace = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Coordinator
+     */
+    coordinator: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Microseconds
+     *
+     * Of the whole; null: not written down in time, events may be missing
+     */
+    microseconds: number | null;
+    /**
+     * Events
+     *
+     * In the order in which they happened, 500 at most
+     */
+    events: Array<CqlTraceEvent>;
+};
+
+/**
+ * CqlTraceEvent
+ */
+export type CqlTraceEvent = {
+    /**
+     * Source
+     *
+     * Address of the node
+     */
+    source: string;
+    /**
+     * Activity
+     */
+    activity: string;
+    /**
+     * Thread
+     */
+    thread: string;
+    /**
+     * Offset Microseconds
+     *
+     * Since the first event, by the nodes' clocks
+     */
+    offset_microseconds: number;
+    /**
+     * Elapsed Microseconds
+     *
+     * Since this node began with the statement
+     */
+    elapsed_microseconds: number | null;
+};
 
 /**
  * Credentials
@@ -6783,7 +7470,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'images:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write';
 
 /**
  * Plan
@@ -8831,6 +9518,16 @@ export type StartNode = {
 };
 
 /**
+ * StatementKind
+ */
+export type StatementKind = 'statement' | 'schema';
+
+/**
+ * StatementState
+ */
+export type StatementState = 'waiting' | 'running' | 'answered' | 'failed' | 'cancelled';
+
+/**
  * StepState
  */
 export type StepState = 'pending' | 'running' | 'done' | 'undoing' | 'undone' | 'skipped';
@@ -9434,6 +10131,24 @@ export type VerifyStarted = {
  * In the order in which Python and the rows number them: Monday is 0.
  */
 export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
+
+/**
+ * CqlSessionOrder
+ */
+export type CqlSessionOrderWritable = {
+    /**
+     * Role
+     *
+     * A role of the database that may log in
+     */
+    role: string;
+    /**
+     * Password
+     *
+     * Its password. Kept encrypted, until the session ends
+     */
+    password: string;
+};
 
 /**
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
@@ -13567,6 +14282,705 @@ export type DownloadCaResponses = {
 };
 
 export type DownloadCaResponse = DownloadCaResponses[keyof DownloadCaResponses];
+
+export type GetCqlConsoleData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql';
+};
+
+export type GetCqlConsoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCqlConsoleError = GetCqlConsoleErrors[keyof GetCqlConsoleErrors];
+
+export type GetCqlConsoleResponses = {
+    /**
+     * OK
+     */
+    200: CqlConsole;
+};
+
+export type GetCqlConsoleResponse = GetCqlConsoleResponses[keyof GetCqlConsoleResponses];
+
+export type ReadCqlSchemaData = {
+    body: CqlSchemaOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/schema';
+};
+
+export type ReadCqlSchemaErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ReadCqlSchemaError = ReadCqlSchemaErrors[keyof ReadCqlSchemaErrors];
+
+export type ReadCqlSchemaResponses = {
+    /**
+     * Accepted
+     */
+    202: CqlStatement;
+};
+
+export type ReadCqlSchemaResponse = ReadCqlSchemaResponses[keyof ReadCqlSchemaResponses];
+
+export type OpenCqlSessionData = {
+    body: CqlSessionOrderWritable;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/sessions';
+};
+
+export type OpenCqlSessionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type OpenCqlSessionError = OpenCqlSessionErrors[keyof OpenCqlSessionErrors];
+
+export type OpenCqlSessionResponses = {
+    /**
+     * Created
+     */
+    201: CqlSession;
+};
+
+export type OpenCqlSessionResponse = OpenCqlSessionResponses[keyof OpenCqlSessionResponses];
+
+export type CloseCqlSessionData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Session Id
+         */
+        session_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/sessions/{session_id}';
+};
+
+export type CloseCqlSessionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CloseCqlSessionError = CloseCqlSessionErrors[keyof CloseCqlSessionErrors];
+
+export type CloseCqlSessionResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type CloseCqlSessionResponse = CloseCqlSessionResponses[keyof CloseCqlSessionResponses];
+
+export type ListCqlStatementsData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/cql/statements';
+};
+
+export type ListCqlStatementsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListCqlStatementsError = ListCqlStatementsErrors[keyof ListCqlStatementsErrors];
+
+export type ListCqlStatementsResponses = {
+    /**
+     * OK
+     */
+    200: CqlStatementList;
+};
+
+export type ListCqlStatementsResponse = ListCqlStatementsResponses[keyof ListCqlStatementsResponses];
+
+export type RunCqlData = {
+    body: CqlOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/statements';
+};
+
+export type RunCqlErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RunCqlError = RunCqlErrors[keyof RunCqlErrors];
+
+export type RunCqlResponses = {
+    /**
+     * Accepted
+     */
+    202: CqlStatement;
+};
+
+export type RunCqlResponse = RunCqlResponses[keyof RunCqlResponses];
+
+export type ForgetCqlStatementData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Statement Id
+         */
+        statement_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}';
+};
+
+export type ForgetCqlStatementErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ForgetCqlStatementError = ForgetCqlStatementErrors[keyof ForgetCqlStatementErrors];
+
+export type ForgetCqlStatementResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type ForgetCqlStatementResponse = ForgetCqlStatementResponses[keyof ForgetCqlStatementResponses];
+
+export type GetCqlStatementData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Statement Id
+         */
+        statement_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}';
+};
+
+export type GetCqlStatementErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCqlStatementError = GetCqlStatementErrors[keyof GetCqlStatementErrors];
+
+export type GetCqlStatementResponses = {
+    /**
+     * OK
+     */
+    200: CqlStatementDetail;
+};
+
+export type GetCqlStatementResponse = GetCqlStatementResponses[keyof GetCqlStatementResponses];
+
+export type CancelCqlData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Statement Id
+         */
+        statement_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}/cancel';
+};
+
+export type CancelCqlErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CancelCqlError = CancelCqlErrors[keyof CancelCqlErrors];
+
+export type CancelCqlResponses = {
+    /**
+     * OK
+     */
+    200: CqlStatement;
+};
+
+export type CancelCqlResponse = CancelCqlResponses[keyof CancelCqlResponses];
+
+export type NextCqlPageData = {
+    body: CqlPageOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Statement Id
+         */
+        statement_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/cql/statements/{statement_id}/next-page';
+};
+
+export type NextCqlPageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type NextCqlPageError = NextCqlPageErrors[keyof NextCqlPageErrors];
+
+export type NextCqlPageResponses = {
+    /**
+     * Accepted
+     */
+    202: CqlStatement;
+};
+
+export type NextCqlPageResponse = NextCqlPageResponses[keyof NextCqlPageResponses];
 
 export type RevealCredentialsData = {
     body?: never;

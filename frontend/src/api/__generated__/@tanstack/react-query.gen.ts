@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, askNode, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, expireAlertSilence, federateMetrics, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, testAlertReceiver, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, askNode, cancelCql, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, closeCqlSession, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, expireAlertSilence, federateMetrics, forgetCqlStatement, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getCqlConsole, getCqlStatement, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listCqlStatements, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, nextCqlPage, openCqlSession, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, readCqlSchema, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runCql, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, testAlertReceiver, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelCqlData, CancelCqlError, CancelCqlResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CloseCqlSessionData, CloseCqlSessionError, CloseCqlSessionResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, ForgetCqlStatementData, ForgetCqlStatementError, ForgetCqlStatementResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetCqlConsoleData, GetCqlConsoleError, GetCqlConsoleResponse, GetCqlStatementData, GetCqlStatementError, GetCqlStatementResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListCqlStatementsData, ListCqlStatementsError, ListCqlStatementsResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, NextCqlPageData, NextCqlPageError, NextCqlPageResponse, OpenCqlSessionData, OpenCqlSessionError, OpenCqlSessionResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, ReadCqlSchemaData, ReadCqlSchemaError, ReadCqlSchemaResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunCqlData, RunCqlError, RunCqlResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1283,6 +1283,200 @@ export const downloadCaOptions = (options: Options<DownloadCaData>) => queryOpti
     },
     queryKey: downloadCaQueryKey(options)
 });
+
+export const getCqlConsoleQueryKey = (options: Options<GetCqlConsoleData>) => createQueryKey('getCqlConsole', options);
+
+/**
+ * Get Cql Console
+ *
+ * The caller's sessions on a cluster, and what they may run.
+ */
+export const getCqlConsoleOptions = (options: Options<GetCqlConsoleData>) => queryOptions<GetCqlConsoleResponse, GetCqlConsoleError, GetCqlConsoleResponse, ReturnType<typeof getCqlConsoleQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getCqlConsole({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getCqlConsoleQueryKey(options)
+});
+
+/**
+ * Read Cql Schema
+ *
+ * Asks for all keyspaces, tables, columns, indexes, views, types and functions: `tree` of the statement.
+ */
+export const readCqlSchemaMutation = (options?: Partial<Options<ReadCqlSchemaData>>): UseMutationOptions<ReadCqlSchemaResponse, ReadCqlSchemaError, Options<ReadCqlSchemaData>> => {
+    const mutationOptions: UseMutationOptions<ReadCqlSchemaResponse, ReadCqlSchemaError, Options<ReadCqlSchemaData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await readCqlSchema({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Open Cql Session
+ *
+ * Keeps a role and its password, encrypted, for half an hour after its last use. The database judges the password
+ * when the first statement is run. A session of the same role ends.
+ */
+export const openCqlSessionMutation = (options?: Partial<Options<OpenCqlSessionData>>): UseMutationOptions<OpenCqlSessionResponse, OpenCqlSessionError, Options<OpenCqlSessionData>> => {
+    const mutationOptions: UseMutationOptions<OpenCqlSessionResponse, OpenCqlSessionError, Options<OpenCqlSessionData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await openCqlSession({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Close Cql Session
+ *
+ * Forgets the password at once.
+ */
+export const closeCqlSessionMutation = (options?: Partial<Options<CloseCqlSessionData>>): UseMutationOptions<CloseCqlSessionResponse, CloseCqlSessionError, Options<CloseCqlSessionData>> => {
+    const mutationOptions: UseMutationOptions<CloseCqlSessionResponse, CloseCqlSessionError, Options<CloseCqlSessionData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await closeCqlSession({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listCqlStatementsQueryKey = (options: Options<ListCqlStatementsData>) => createQueryKey('listCqlStatements', options);
+
+/**
+ * List Cql Statements
+ *
+ * What the caller ran on a cluster during the last 30 days, newest first, without passwords and results.
+ */
+export const listCqlStatementsOptions = (options: Options<ListCqlStatementsData>) => queryOptions<ListCqlStatementsResponse, ListCqlStatementsError, ListCqlStatementsResponse, ReturnType<typeof listCqlStatementsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listCqlStatements({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listCqlStatementsQueryKey(options)
+});
+
+/**
+ * Run Cql
+ *
+ * Runs one statement as the session's role, once at most. Ask for it until it has ended.
+ */
+export const runCqlMutation = (options?: Partial<Options<RunCqlData>>): UseMutationOptions<RunCqlResponse, RunCqlError, Options<RunCqlData>> => {
+    const mutationOptions: UseMutationOptions<RunCqlResponse, RunCqlError, Options<RunCqlData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await runCql({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Forget Cql Statement
+ *
+ * Takes it out of the history and forgets its answer. The audit log stays.
+ */
+export const forgetCqlStatementMutation = (options?: Partial<Options<ForgetCqlStatementData>>): UseMutationOptions<ForgetCqlStatementResponse, ForgetCqlStatementError, Options<ForgetCqlStatementData>> => {
+    const mutationOptions: UseMutationOptions<ForgetCqlStatementResponse, ForgetCqlStatementError, Options<ForgetCqlStatementData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await forgetCqlStatement({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getCqlStatementQueryKey = (options: Options<GetCqlStatementData>) => createQueryKey('getCqlStatement', options);
+
+/**
+ * Get Cql Statement
+ *
+ * A statement of the caller's and, for 15 minutes, the page of its answer that was asked for last.
+ */
+export const getCqlStatementOptions = (options: Options<GetCqlStatementData>) => queryOptions<GetCqlStatementResponse, GetCqlStatementError, GetCqlStatementResponse, ReturnType<typeof getCqlStatementQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getCqlStatement({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getCqlStatementQueryKey(options)
+});
+
+/**
+ * Cancel Cql
+ *
+ * Stops waiting for it, and has the node do so. What a write has done by then stays done.
+ */
+export const cancelCqlMutation = (options?: Partial<Options<CancelCqlData>>): UseMutationOptions<CancelCqlResponse, CancelCqlError, Options<CancelCqlData>> => {
+    const mutationOptions: UseMutationOptions<CancelCqlResponse, CancelCqlError, Options<CancelCqlData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await cancelCql({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Next Cql Page
+ *
+ * Asks for the next page, which takes the place of the one that is there.
+ */
+export const nextCqlPageMutation = (options?: Partial<Options<NextCqlPageData>>): UseMutationOptions<NextCqlPageResponse, NextCqlPageError, Options<NextCqlPageData>> => {
+    const mutationOptions: UseMutationOptions<NextCqlPageResponse, NextCqlPageError, Options<NextCqlPageData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await nextCqlPage({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 /**
  * Reveal Credentials

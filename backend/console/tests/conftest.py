@@ -1,0 +1,1 @@
+from backend.clusters.tests.conftest import _catalog, active, api, creating, deleted, foreign  # noqa: F401
