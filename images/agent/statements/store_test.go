@@ -137,10 +137,14 @@ func TestRowsThatAreTooLargeComeInSmallerPages(t *testing.T) {
 }
 
 func TestALongCellIsCutAndSaysSo(t *testing.T) {
-	told := run(t, &fakeEngine{answer: textRows("a", strings.Repeat("é", mostCell))}, ask("SELECT"))
+	// A type without a name is shown in hexadecimal digits.
+	told := run(t, &fakeEngine{answer: textRows("a", strings.Repeat("x", mostCell))}, ask("SELECT"))
 	cut := told.Result.Cut
-	if len(cut) != 1 || cut[0] != (agent.CutCell{Row: 1, Bytes: 2 * mostCell}) || len(*told.Result.Rows[1][0]) != mostCell {
+	if len(cut) != 1 || cut[0] != (agent.CutCell{Row: 1, Bytes: 2 + 2*mostCell}) || len(*told.Result.Rows[1][0]) != mostCell {
 		t.Fatalf("%+v", cut)
+	}
+	if whole := shortened("aéé", 4); whole != "aé" {
+		t.Fatal(whole)
 	}
 }
 
