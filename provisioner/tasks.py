@@ -15,6 +15,7 @@ from backend.console.states import QUEUE as CONSOLE_QUEUE
 from provisioner import runner, statements
 from provisioner.operations import registry
 from provisioner.reconcile import (
+    advice,
     alerts,
     archives,
     backup_findings,
@@ -217,6 +218,13 @@ def reconcile_alerts() -> None:
     """See provisioner/reconcile/alerts.py."""
     close_old_connections()
     alerts.look()
+
+
+@shared_task(name="provisioner.reconcile_advice", time_limit=RECONCILE_LIMIT)
+def reconcile_advice() -> None:
+    """See provisioner/reconcile/advice.py."""
+    close_old_connections()
+    advice.review_clusters()
 
 
 @shared_task(name="provisioner.ping")

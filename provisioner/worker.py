@@ -87,6 +87,7 @@ app.conf.update(
         "deliveries": {"task": "provisioner.deliver_alerts", "schedule": 5.0, "options": {"expires": 5}},
         "alerts": {"task": "provisioner.reconcile_alerts", "schedule": 60.0, "options": {"expires": 60}},
         "console": {"task": "provisioner.reconcile_console", "schedule": 60.0, "options": {"expires": 60}},
+        "advice": {"task": "provisioner.reconcile_advice", "schedule": 10.0, "options": {"expires": 10}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.

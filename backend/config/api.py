@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
+from backend.advisor.api import router as advisor
 from backend.alerts.api import router as alerts
 from backend.audit.api import router as audit
 from backend.backups.api import router as backups
@@ -117,3 +118,4 @@ api.add_router("", imports)
 api.add_router("", drills)
 api.add_router("", metrics)
 api.add_router("", alerts)
+api.add_router("", advisor)

@@ -35,6 +35,7 @@ _TAGS = {
     "imports": "SSTables of other clusters, brought into one of ours",
     "access": "Who may sign in to a database, from where, and what they may do there",
     "findings": "What the control plane found to be wrong by itself, and what it did about it",
+    "advice": "What could be better about a cluster and its tables, why, and doing it",
     "diagnostics": "What nodes tell about themselves when they are asked",
     "alerts": "What fires and has fired, its thresholds, silences, and who is told",
     "cql": "Statements of people, run as a role of theirs on a cluster",

@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "backend.tuning",
     "backend.diagnostics",
     "backend.console",
+    "backend.advisor",
     "backend.repairs",
     "backend.connections",
     "backend.backups",

@@ -128,6 +128,14 @@ def new_cql_statement_id() -> str:
     return new_id("cql")
 
 
+def new_advice_id() -> str:
+    return new_id("adv")
+
+
+def new_table_change_id() -> str:
+    return new_id("tch")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

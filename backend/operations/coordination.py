@@ -54,6 +54,7 @@ CLASSES = {
     "measure_disks": Class.ROLLING,
     "upgrade_cluster": Class.ROLLING,
     "apply_settings": Class.ROLLING,
+    "apply_advice": Class.ROLLING,
     "rotate_certificates": Class.ROLLING,
     "run_command": Class.ROLLING,
     "change_access": Class.ACCESS,

@@ -48,6 +48,7 @@ TITLES = {
     "measure_disks": "Measure the disks of a node",
     "upgrade_cluster": "Upgrade the engine",
     "apply_settings": "Apply engine settings",
+    "apply_advice": "Set options of a table",
     "rotate_certificates": "Renew the TLS certificates",
     "run_command": "Run a command on a table",
     "change_access": "Change users and permissions",

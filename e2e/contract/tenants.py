@@ -44,6 +44,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
 
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
+    from backend.advisor.models import AdviceItem, TableChange, TableSchema
     from backend.audit.models import AuditRecord
     from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
     from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
@@ -269,6 +270,38 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         deadline=now,
         ended_at=now,
     )
+    TableSchema.objects.create(
+        cluster=cluster, keyspace=f"{name}_shop", name=f"{name}_orders", statement=f"CREATE {name}", read_at=now
+    )
+    options = {"before": {"gc_grace_seconds": 60}, "after": {"gc_grace_seconds": 864000}}
+    advice = AdviceItem.objects.create(
+        cluster=cluster,
+        rule="gc-grace",
+        keyspace=f"{name}_shop",
+        table=f"{name}_orders",
+        severity="critical",
+        words={
+            "finding": f"{name} forgets",
+            "evidence": [{"label": "Kept for", "value": 60.0, "unit": "seconds", "chart": ""}],
+            "gain": "",
+            "figure": "gc-grace",
+            "cost": "",
+            "statement": "",
+            "change": options | {"rewrite": False},
+            "why_by_hand": "",
+        },
+        first_seen_at=now,
+        last_seen_at=now,
+    )
+    change = TableChange.objects.create(
+        cluster=cluster,
+        rule="gc-grace",
+        keyspace=f"{name}_shop",
+        table=f"{name}_orders",
+        state="applied",
+        ordered_by=owner.email,
+        **options,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -304,6 +337,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "diagnosis_id": diagnosis.id,
         "session_id": session.id,
         "statement_id": statement.id,
+        "advice_id": advice.id,
+        "change_id": change.id,
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",
     }

@@ -118,7 +118,7 @@ func JobKinds() []JobKind {
 		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
 		Repair, SetThroughput, SetArchive, ReplayArchive, Diagnose, RunCommand,
 	}
-	return append(kinds, BackupJobKinds()...)
+	return append(append(kinds, BackupJobKinds()...), TableJobKinds()...)
 }
 
 // JobState is where a job stands.

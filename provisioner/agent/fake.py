@@ -243,6 +243,20 @@ class FakeAgents:
             ring.schema.setdefault(keyspace, {})[table] = fake_schema.new_table(table, columns)
             store(database, f"ring {cluster_name}", ring)
 
+    def table(self, cluster_name: str, keyspace: str, table: str) -> dict[str, Any]:
+        """Its `options`, and with which of them its files were `rewritten`; None: they were not."""
+        with self._connection() as database:
+            found = load_ring(database, cluster_name).schema[keyspace][table]
+            return {"options": fake_schema.options_of(found), "rewritten": found.get("rewritten")}
+
+    def set_table_options(self, cluster_name: str, keyspace: str, table: str, **options: Any) -> None:
+        """As somebody does over CQL."""
+        with self._transaction() as database:
+            ring = load_ring(database, cluster_name)
+            found = ring.schema[keyspace][table]
+            found["options"] = found.get("options", {}) | options
+            store(database, f"ring {cluster_name}", ring)
+
     @contextmanager
     def backups_of(self, node_id: str) -> Iterator[NodeBackups]:
         """A node's SSTables, snapshots and restores, for a test to write rows, look at them, or disturb."""

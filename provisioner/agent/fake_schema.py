@@ -6,7 +6,15 @@ from typing import Any
 
 from provisioner.agent.base import AgentRefused
 
-JOBS = frozenset({"describe-schema", "create-schema"})
+JOBS = frozenset({"describe-schema", "create-schema", "describe-tables", "alter-table", "rewrite-table"})
+
+OPTIONS: dict[str, Any] = {
+    "compression": {"chunk_length_in_kb": "64", "class": "org.apache.cassandra.io.compress.LZ4Compressor"},
+    "compaction": {"class": "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy"},
+    "caching": {"keys": "ALL", "rows_per_partition": "NONE"},
+    "gc_grace_seconds": 864000,
+    "default_time_to_live": 0,
+}
 
 COLUMNS: tuple[dict[str, Any], ...] = (
     {"name": "id", "kind": "partition_key", "position": 0, "type": "bigint", "order": "none"},
@@ -31,9 +39,66 @@ def work(
     tables: Tables, keyspaces: dict[str, dict[str, int]], kind: str, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The job's result; `keyspaces` are replicas per data centre. AgentRefused."""
-    if kind == "describe-schema":
-        return _described(tables, keyspaces, parameters)
+    match kind:
+        case "describe-schema":
+            return _described(tables, keyspaces, parameters)
+        case "describe-tables":
+            return _with_options(tables, keyspaces)
+        case "alter-table":
+            return _alter(_one(tables, parameters), parameters)
+        case "rewrite-table":
+            table = _one(tables, parameters)
+            table["rewritten"] = options_of(table)
+            return {}
     return _create(tables, keyspaces, parameters)
+
+
+def options_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = OPTIONS | table.get("options", {})
+    return options
+
+
+def _one(tables: Tables, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    found = tables.get(parameters["keyspace"], {}).get(parameters["table"])
+    if found is None:
+        raise AgentRefused("unknown-table", f"there is no table {parameters['keyspace']}.{parameters['table']}")
+    return found
+
+
+def _alter(table: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    wanted, now = parameters["options"], options_of(table)
+    changed = any(now.get(name) != value for name, value in wanted.items())
+    if changed:
+        if any(now.get(name) != value for name, value in parameters["before"].items()):
+            raise AgentRefused("options-differ", "options were changed by somebody else meanwhile")
+        table["options"] = table.get("options", {}) | wanted
+    return {"changed": changed, "options": dict(wanted)}
+
+
+def _with_options(tables: Tables, keyspaces: Mapping[str, dict[str, int]]) -> dict[str, Any]:
+    own = [name for name in sorted(keyspaces) if name != "ringmaster" and not name.startswith("system")]
+    return {
+        "keyspaces": [
+            {"name": name, "class": "NetworkTopologyStrategy", "replication": keyspaces[name]} for name in own
+        ],
+        "tables": [
+            {
+                "keyspace": name,
+                "table": table["name"],
+                "id": table["id"],
+                "options": options_of(table),
+                "columns": table["columns"],
+                "indexes": [],
+                "statement": _statement(name, table)["statement"],
+            }
+            for name in own
+            for table in tables.get(name, {}).values()
+        ],
+    }
+
+
+def _told(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name not in ("options", "rewritten")}
 
 
 def _described(
@@ -54,7 +119,7 @@ def _described(
                     {"type": "keyspace", "name": name, "statement": f"CREATE KEYSPACE {name}"},
                     *(_statement(name, table) for table in tables.get(name, {}).values()),
                 ],
-                "tables": list(tables.get(name, {}).values()),
+                "tables": [_told(table) for table in tables.get(name, {}).values()],
             }
             for name in asked
         ]

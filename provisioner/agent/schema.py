@@ -26,6 +26,16 @@ class AllowlistParameters(BaseModel):
     cidrs: list[str]
 
 
+class AlterTableParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    before: dict[str, Any]
+    keyspace: str
+    options: dict[str, Any]
+    table: str
+
+
 class AnswerColumn(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -240,6 +250,39 @@ class DescribeSchemaParameters(BaseModel):
         extra="ignore",
     )
     keyspaces: list[str] | None = None
+
+
+class DescribedIndex(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    kind: str
+    name: str
+    target: str
+    values: int | None = None
+
+
+class DescribedKeyspace(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    class_: str = Field(..., alias="class")
+    name: str
+    replication: dict[str, Any]
+
+
+class DescribedTable(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    columns: list[ColumnSchema]
+    id: str
+    indexes: list[DescribedIndex]
+    keyspace: str
+    options: dict[str, Any]
+    statement: str
+    table: str
+    view_of: str | None = None
 
 
 class DiagnoseParameters(BaseModel):
@@ -504,7 +547,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table"]
     message: str
     name: str
     progress: float
@@ -524,7 +567,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table"]
     parameters: dict[str, Any] | None = None
 
 
@@ -782,6 +825,14 @@ class ResultColumn(BaseModel):
     name: str
     table: str
     type: str
+
+
+class RewriteTableParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspace: str
+    table: str
 
 
 class RingNode(BaseModel):
@@ -1077,6 +1128,14 @@ class TLSReloaded(BaseModel):
     serial: str
 
 
+class TableAltered(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    changed: bool
+    options: dict[str, Any]
+
+
 class TableData(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1132,6 +1191,14 @@ class TableSchema(BaseModel):
     indexes: list[str]
     name: str
     view_of: str | None = None
+
+
+class TablesDescribed(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    keyspaces: list[DescribedKeyspace]
+    tables: list[DescribedTable]
 
 
 class TabletsHeld(BaseModel):

@@ -21,6 +21,7 @@ def register_all() -> None:
     """Make every kind of this release known. Workers call it once; the runner's own tests need none of them."""
     from provisioner.operations import (
         add_datacenter,
+        apply_advice,
         apply_settings,
         backup,
         change_access,
@@ -56,6 +57,7 @@ def register_all() -> None:
 
     for code in (
         add_datacenter.CODE,
+        apply_advice.CODE,
         apply_settings.CODE,
         backup.CODE,
         change_access.CHANGE_ACCESS,

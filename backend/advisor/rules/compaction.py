@@ -7,11 +7,11 @@ from backend.advisor.rules.facts import (
     SIZE_TIERED,
     TIME_WINDOW,
     Advice,
+    AdviceSeverity,
+    AdviceUnit,
     ClusterFacts,
     Evidence,
-    Severity,
     Table,
-    Unit,
     alter,
     calls,
     change,
@@ -53,14 +53,14 @@ def leveled_for_reads(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="leveled-for-reads",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.HINT,
+        severity=AdviceSeverity.HINT,
         finding=(
             f"{reads:.0%} of calls are reads, and each looks into {numbers.sstables_per_read:.1f} SSTables on average."
         ),
         evidence=(
-            Evidence("Share of reads", reads, Unit.RATIO, "table-operations"),
-            Evidence("SSTables per read", numbers.sstables_per_read or 0.0, Unit.COUNT, "table-sstables-per-read"),
-            Evidence("Writes", numbers.writes or 0.0, Unit.PER_SECOND, "table-operations"),
+            Evidence("Share of reads", reads, AdviceUnit.RATIO, "table-operations"),
+            Evidence("SSTables per read", numbers.sstables_per_read or 0, AdviceUnit.COUNT, "table-sstables-per-read"),
+            Evidence("Writes", numbers.writes or 0.0, AdviceUnit.PER_SECOND, "table-operations"),
         ),
         gain="Levelled compaction keeps a row in about one SSTable of each level: most reads look into one.",
         figure="leveled-reads",
@@ -89,7 +89,7 @@ def leveled_under_writes(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="leveled-under-writes",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.WARNING,
+        severity=AdviceSeverity.WARNING,
         finding=(
             f"{writes:.0%} of calls are writes, and levelled compaction "
             + (
@@ -99,9 +99,9 @@ def leveled_under_writes(table: Table, cluster: ClusterFacts) -> Advice | None:
             )
         ),
         evidence=(
-            Evidence("Share of writes", writes, Unit.RATIO, "table-operations"),
-            Evidence("Compactions that wait", numbers.pending_compactions or 0.0, Unit.COUNT, "table-compaction"),
-            Evidence("Compacted per flushed byte", amplification, Unit.COUNT),
+            Evidence("Share of writes", writes, AdviceUnit.RATIO, "table-operations"),
+            Evidence("Compactions that wait", numbers.pending_compactions or 0.0, AdviceUnit.COUNT, "table-compaction"),
+            Evidence("Compacted per flushed byte", amplification, AdviceUnit.COUNT),
         ),
         gain="Size-tiered compaction rewrites each row a few times instead of about ten times per level.",
         figure="leveled-ratio",
@@ -112,7 +112,7 @@ def leveled_under_writes(table: Table, cluster: ClusterFacts) -> Advice | None:
 
 
 def window_for(ttl: float) -> tuple[str, int]:
-    """Unit and size of windows of which about thirty pass before rows expire."""
+    """AdviceUnit and size of windows of which about thirty pass before rows expire."""
     wanted = ttl / WINDOWS
     unit = "DAYS" if wanted >= DAY else "HOURS" if wanted >= 3600 else "MINUTES"
     return unit, max(1, round(wanted / _UNIT_SECONDS[unit]))
@@ -137,13 +137,13 @@ def time_windows(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="time-windows",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.WARNING,
+        severity=AdviceSeverity.WARNING,
         finding=f"Rows come in the order of time, expire after {_span(table.ttl)}, and are compacted again and again.",
         evidence=(
-            Evidence("Rows expire after", float(table.ttl), Unit.SECONDS),
-            Evidence("Compaction", table.compaction, Unit.TEXT),
-            Evidence("Writes", table.numbers.writes or 0.0, Unit.PER_SECOND, "table-operations"),
-            Evidence("Live data, all copies", table.numbers.live_bytes or 0.0, Unit.BYTES, "table-size"),
+            Evidence("Rows expire after", float(table.ttl), AdviceUnit.SECONDS),
+            Evidence("Compaction", table.compaction, AdviceUnit.TEXT),
+            Evidence("Writes", table.numbers.writes or 0.0, AdviceUnit.PER_SECOND, "table-operations"),
+            Evidence("Live data, all copies", table.numbers.live_bytes or 0.0, AdviceUnit.BYTES, "table-size"),
         ),
         gain="Whole SSTables are deleted when all of their rows have expired; a closed window is not compacted again.",
         figure="time-windows",
@@ -187,13 +187,13 @@ def outside_windows(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="outside-windows",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.WARNING,
+        severity=AdviceSeverity.WARNING,
         finding=f"Old rows are written into new time windows by {', '.join(by)}; SSTables then expire late.",
         evidence=(
-            Evidence("Time window", float(width), Unit.SECONDS),
-            Evidence("Read repairs", repairs, Unit.PER_SECOND, "table-retries"),
-            Evidence("Hints sent", hints, Unit.PER_SECOND),
-            Evidence("Repaired last by", table.repair_mode or "–", Unit.TEXT),
+            Evidence("Time window", float(width), AdviceUnit.SECONDS),
+            Evidence("Read repairs", repairs, AdviceUnit.PER_SECOND, "table-retries"),
+            Evidence("Hints sent", hints, AdviceUnit.PER_SECOND),
+            Evidence("Repaired last by", table.repair_mode or "–", AdviceUnit.TEXT),
         ),
         gain="Windows hold rows of their own time only, and are deleted as a whole when those have expired.",
         figure="time-windows-late",
@@ -220,14 +220,14 @@ def headroom(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="compaction-headroom",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.CRITICAL,
+        severity=AdviceSeverity.CRITICAL,
         finding=(
             f"A compaction of all of it may need {in_words(size * needed_share)}; {fullest} has {in_words(free)} free."
         ),
         evidence=(
-            Evidence("Of the table on one node, at most", size, Unit.BYTES, "table-size"),
-            Evidence("Free on the fullest node", free, Unit.BYTES, "disk-free"),
-            Evidence("Compaction", table.compaction, Unit.TEXT),
+            Evidence("Of the table on one node, at most", size, AdviceUnit.BYTES, "table-size"),
+            Evidence("Free on the fullest node", free, AdviceUnit.BYTES, "disk-free"),
+            Evidence("Compaction", table.compaction, AdviceUnit.TEXT),
         ),
         gain="Compactions go on, and deleted rows leave the disk.",
         figure="headroom",

@@ -19,7 +19,7 @@ LEVELED = "LeveledCompactionStrategy"
 TIME_WINDOW = "TimeWindowCompactionStrategy"
 
 
-class Severity(StrEnum):
+class AdviceSeverity(StrEnum):
     """`critical`: data or service are at stake; `warning`: it costs something now; `hint`: it can be better."""
 
     CRITICAL = "critical"
@@ -27,7 +27,7 @@ class Severity(StrEnum):
     HINT = "hint"
 
 
-class Unit(StrEnum):
+class AdviceUnit(StrEnum):
     """Those of metrics, and text."""
 
     PER_SECOND = "per second"
@@ -44,7 +44,7 @@ class Evidence:
 
     label: str
     value: float | str
-    unit: Unit
+    unit: AdviceUnit
     chart: str = ""
 
 
@@ -69,7 +69,7 @@ class Advice:
     keyspace: str = ""
     table: str = ""
     subject: str = ""
-    severity: Severity
+    severity: AdviceSeverity
     finding: str
     evidence: tuple[Evidence, ...]
     gain: str

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from backend.advisor.rules.facts import (
     GIB,
     Advice,
+    AdviceSeverity,
+    AdviceUnit,
     ClusterFacts,
     Evidence,
     Node,
-    Severity,
     Size,
     Table,
-    Unit,
     alter,
     change,
 )
@@ -65,27 +65,27 @@ def uneven(cluster: ClusterFacts) -> Advice | None:
         node, most, mean = data
         told.append(f"{node.name} holds {most / mean:.1f} times as much data as the mean")
         evidence += [
-            Evidence(f"Data on {node.name}", most, Unit.BYTES, "load"),
-            Evidence("Mean", mean, Unit.BYTES, "load"),
+            Evidence(f"Data on {node.name}", most, AdviceUnit.BYTES, "load"),
+            Evidence("Mean", mean, AdviceUnit.BYTES, "load"),
         ]
     if requests is not None:
         node, most, mean = requests
         told.append(f"{node.name} answers {most / mean:.1f} times as many requests as the mean")
         evidence += [
-            Evidence(f"Requests to {node.name}", most, Unit.PER_SECOND, "requests"),
-            Evidence("Mean", mean, Unit.PER_SECOND, "requests"),
+            Evidence(f"Requests to {node.name}", most, AdviceUnit.PER_SECOND, "requests"),
+            Evidence("Mean", mean, AdviceUnit.PER_SECOND, "requests"),
         ]
     for node in shards[:1]:
         told.append(f"one shard of {node.name} is busy {node.busiest_shard:.0%} of the time")
         evidence += [
-            Evidence("Busiest shard", node.busiest_shard or 0.0, Unit.RATIO, "reactor"),
-            Evidence("Mean of its shards", node.mean_shard or 0.0, Unit.RATIO, "reactor"),
+            Evidence("Busiest shard", node.busiest_shard or 0.0, AdviceUnit.RATIO, "reactor"),
+            Evidence("Mean of its shards", node.mean_shard or 0.0, AdviceUnit.RATIO, "reactor"),
         ]
     if not told:
         return None
     return Advice(
         rule="uneven-load",
-        severity=Severity.WARNING,
+        severity=AdviceSeverity.WARNING,
         finding=f"{'; '.join(told)}.",
         evidence=tuple(evidence),
         gain="A cluster is as fast as its most loaded node: evened out, it takes more with the same machines.",
@@ -113,12 +113,12 @@ def memory(cluster: ClusterFacts) -> Advice | None:
     told = f"{gc:.0%} of the time in collections" if gc >= GC_SHARE else f"{heap:.0%} of the heap in use on average"
     return Advice(
         rule="memory",
-        severity=Severity.WARNING,
+        severity=AdviceSeverity.WARNING,
         finding=f"{node.name}: {told}.",
         evidence=(
-            Evidence("Time in the busiest collector", gc, Unit.RATIO, "gc-share"),
-            Evidence("Heap in use, on average", heap, Unit.RATIO, "heap"),
-            Evidence("Heap", node.heap_max or 0.0, Unit.BYTES, "heap"),
+            Evidence("Time in the busiest collector", gc, AdviceUnit.RATIO, "gc-share"),
+            Evidence("Heap in use, on average", heap, AdviceUnit.RATIO, "heap"),
+            Evidence("Heap", node.heap_max or 0.0, AdviceUnit.BYTES, "heap"),
         ),
         gain="Fewer and shorter pauses: they are what p99 is made of.",
         figure="gc-pauses",
@@ -136,12 +136,12 @@ def key_cache(cluster: ClusterFacts) -> Advice | None:
             continue
         return Advice(
             rule="key-cache",
-            severity=Severity.HINT,
+            severity=AdviceSeverity.HINT,
             finding=f"The key cache of {node.name} is full, and {1 - hits:.0%} of look-ups miss it.",
             evidence=(
-                Evidence("Hits", hits, Unit.RATIO, "cache-hits"),
-                Evidence("Look-ups", requests, Unit.PER_SECOND, "cache-hits"),
-                Evidence("Full", fill, Unit.RATIO),
+                Evidence("Hits", hits, AdviceUnit.RATIO, "cache-hits"),
+                Evidence("Look-ups", requests, AdviceUnit.PER_SECOND, "cache-hits"),
+                Evidence("Full", fill, AdviceUnit.RATIO),
             ),
             gain="A hit saves the look into an SSTable's partition index.",
             figure="key-cache",
@@ -166,12 +166,12 @@ def row_cache(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="row-cache",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.HINT,
+        severity=AdviceSeverity.HINT,
         finding=f"{1 - hits / asked:.0%} of reads miss the row cache, and fill it for nothing.",
         evidence=(
-            Evidence("Hits", hits / asked, Unit.RATIO, "table-cache-hits"),
-            Evidence("Reads that ask it", asked, Unit.PER_SECOND, "table-cache-hits"),
-            Evidence("rows_per_partition", str(caching["rows_per_partition"]), Unit.TEXT),
+            Evidence("Hits", hits / asked, AdviceUnit.RATIO, "table-cache-hits"),
+            Evidence("Reads that ask it", asked, AdviceUnit.PER_SECOND, "table-cache-hits"),
+            Evidence("rows_per_partition", str(caching["rows_per_partition"]), AdviceUnit.TEXT),
         ),
         gain="Reads of what is asked for only, and memory for the page cache.",
         figure="row-cache",
@@ -211,15 +211,15 @@ def machine_size(cluster: ClusterFacts) -> Advice | None:
         return None
     fits = f"{best.name} ({best.vcpus} vCPUs, {best.storage_gib} GiB)" if best is not None else ""
     evidence = (
-        Evidence("CPU in use, p95 of the busiest node", cpu, Unit.RATIO, "cpu"),
-        Evidence("Disk in use on the fullest node", disk, Unit.RATIO, "disk-full"),
-        Evidence("Machine type", f"{cluster.size.name} ({cluster.size.vcpus} vCPUs)", Unit.TEXT),
-        *(() if best is None else (Evidence("Would fit", fits, Unit.TEXT),)),
+        Evidence("CPU in use, p95 of the busiest node", cpu, AdviceUnit.RATIO, "cpu"),
+        Evidence("Disk in use on the fullest node", disk, AdviceUnit.RATIO, "disk-full"),
+        Evidence("Machine type", f"{cluster.size.name} ({cluster.size.vcpus} vCPUs)", AdviceUnit.TEXT),
+        *(() if best is None else (Evidence("Would fit", fits, AdviceUnit.TEXT),)),
     )
     if busy:
         return Advice(
             rule="overloaded",
-            severity=Severity.CRITICAL if max(cpu, disk) >= 0.9 else Severity.WARNING,
+            severity=AdviceSeverity.CRITICAL if max(cpu, disk) >= 0.9 else AdviceSeverity.WARNING,
             finding=f"For a week nodes have used up to {cpu:.0%} of their CPUs and {disk:.0%} of their disks.",
             evidence=evidence,
             gain="Room for peaks, compactions and repairs, and for the loss of a zone.",
@@ -229,7 +229,7 @@ def machine_size(cluster: ClusterFacts) -> Advice | None:
         )
     return Advice(
         rule="under-used",
-        severity=Severity.HINT,
+        severity=AdviceSeverity.HINT,
         finding=f"For a week no node has used more than {cpu:.0%} of its CPUs and {disk:.0%} of its disk.",
         evidence=evidence,
         gain=f"{fits} would be half in use." + _saving(cluster.size, best),

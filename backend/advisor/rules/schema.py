@@ -2,12 +2,12 @@
 
 from backend.advisor.rules.facts import (
     Advice,
+    AdviceSeverity,
+    AdviceUnit,
     ClusterFacts,
     Evidence,
     Keyspace,
-    Severity,
     Table,
-    Unit,
     alter,
     change,
     literal,
@@ -49,12 +49,12 @@ def placement(keyspace: Keyspace, cluster: ClusterFacts) -> Advice | None:
     return Advice(
         rule="placement",
         keyspace=keyspace.name,
-        severity=Severity.CRITICAL,
+        severity=AdviceSeverity.CRITICAL,
         finding=finding,
         evidence=(
-            Evidence("Placement", keyspace.strategy, Unit.TEXT),
-            Evidence("Replicas", told or "none", Unit.TEXT),
-            Evidence("Zones", ", ".join(f"{name} {count}" for name, count in cluster.zones.items()), Unit.TEXT),
+            Evidence("Placement", keyspace.strategy, AdviceUnit.TEXT),
+            Evidence("Replicas", told or "none", AdviceUnit.TEXT),
+            Evidence("Zones", ", ".join(f"{name} {count}" for name, count in cluster.zones.items()), AdviceUnit.TEXT),
         ),
         gain="Reads and writes at QUORUM go on while a zone is away, and no row is lost with it.",
         figure="replication",
@@ -84,16 +84,16 @@ def low_cardinality(table: Table, cluster: ClusterFacts) -> Advice | None:
             keyspace=table.keyspace,
             table=table.name,
             subject=index.name,
-            severity=Severity.WARNING,
+            severity=AdviceSeverity.WARNING,
             finding=f"The index {index.name} is on {index.target}, which has {told}.",
             evidence=(
-                Evidence("Column", f"{index.target} {kind}", Unit.TEXT),
+                Evidence("Column", f"{index.target} {kind}", AdviceUnit.TEXT),
                 *(
                     ()
                     if index.values is None
-                    else (Evidence("Values on one node, as the engine estimates", float(index.values), Unit.COUNT),)
+                    else (Evidence("Values on one node, an estimate", float(index.values), AdviceUnit.COUNT),)
                 ),
-                Evidence("Partitions, all copies", partitions, Unit.COUNT),
+                Evidence("Partitions, all copies", partitions, AdviceUnit.COUNT),
             ),
             gain="No index partitions that hold a large part of the table, no reads that ask all nodes for them.",
             figure="low-cardinality",
@@ -114,11 +114,11 @@ def gc_grace(table: Table, cluster: ClusterFacts) -> Advice | None:
         rule="gc-grace",
         keyspace=table.keyspace,
         table=table.name,
-        severity=Severity.CRITICAL,
+        severity=AdviceSeverity.CRITICAL,
         finding="Tombstones are dropped before the next repair: what a replica missed can come back to life.",
         evidence=(
-            Evidence("Tombstones are kept for (gc_grace_seconds)", float(grace), Unit.SECONDS),
-            Evidence("A range is repaired every", table.repair_interval, Unit.SECONDS),
+            Evidence("Tombstones are kept for (gc_grace_seconds)", float(grace), AdviceUnit.SECONDS),
+            Evidence("A range is repaired every", table.repair_interval, AdviceUnit.SECONDS),
         ),
         gain="Deleted rows stay deleted.",
         figure="gc-grace",
@@ -134,11 +134,11 @@ def many_tables(cluster: ClusterFacts) -> Advice | None:
         return None
     return Advice(
         rule="many-tables",
-        severity=Severity.CRITICAL if cluster.tables > FAR_TOO_MANY_TABLES else Severity.WARNING,
+        severity=AdviceSeverity.CRITICAL if cluster.tables > FAR_TOO_MANY_TABLES else AdviceSeverity.WARNING,
         finding=f"The cluster has {cluster.tables:,} tables.",
         evidence=(
-            Evidence("Tables", float(cluster.tables), Unit.COUNT),
-            Evidence("Heap that they take on each node, about", float(cluster.tables * HEAP_PER_TABLE), Unit.BYTES),
+            Evidence("Tables", float(cluster.tables), AdviceUnit.COUNT),
+            Evidence("Heap they take on each node, about", float(cluster.tables * HEAP_PER_TABLE), AdviceUnit.BYTES),
         ),
         gain="Less heap, shorter starts, flushes of fewer and larger memtables.",
         figure="many-tables",

@@ -15,6 +15,7 @@ from backend.advisor.rules.facts import (
     KIB,
     MIB,
     Advice,
+    AdviceSeverity,
     ClusterFacts,
     Column,
     HotPartition,
@@ -22,7 +23,6 @@ from backend.advisor.rules.facts import (
     Keyspace,
     Node,
     Numbers,
-    Severity,
     Size,
     Table,
 )
@@ -62,7 +62,7 @@ def chunked(kib: int, **numbers: Any) -> Table:
 
 def test_it_says_chunks_are_long_and_what_that_would_cost() -> None:
     found = said(compression.chunk_length(chunked(64), CLUSTER), "chunk-length")
-    assert found.severity is Severity.WARNING
+    assert found.severity is AdviceSeverity.WARNING
     assert "grow 16 times, from 1 MiB to 16 MiB" in found.cost
     assert "'chunk_length_in_kb': '4'" in found.statement
     assert found.change is not None
@@ -359,9 +359,9 @@ def test_tombstones_outlive_the_repair_interval(grace: int, interval: float | No
 
 @pytest.mark.parametrize(
     ("count", "severity"),
-    [(200, None), (201, Severity.WARNING), (1000, Severity.WARNING), (1001, Severity.CRITICAL)],
+    [(200, None), (201, AdviceSeverity.WARNING), (1000, AdviceSeverity.WARNING), (1001, AdviceSeverity.CRITICAL)],
 )
-def test_many_tables(count: int, severity: Severity | None) -> None:
+def test_many_tables(count: int, severity: AdviceSeverity | None) -> None:
     found = schema.many_tables(replace(CLUSTER, tables=count))
     assert (found and found.severity) == severity
 

@@ -41,6 +41,9 @@ const CLUSTER_QUERIES = new Set([
   "getRepairMap",
   "getDiagnostics",
   "getDiagnosis",
+  "listAdvice",
+  "listTableChanges",
+  "getTableSchema",
 ]);
 const LISTS = new Set([
   "listClusters",

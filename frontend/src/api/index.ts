@@ -1,6 +1,8 @@
 /** What the rest of the console may know of the API. */
 export type {
   AccountCheck,
+  Advice,
+  AdvicePage,
   AllowedAction,
   Allowlist,
   Answer,
@@ -85,9 +87,12 @@ export type {
   Session,
   SetupStep,
   StepState,
+  TableChange,
   TableColumn,
   TableMetrics,
   TableMetricsPage,
+  TablePlan,
+  TableSchema,
   Token,
   TokenOrder,
   TuningCheck,

@@ -5,11 +5,13 @@ import {
   getClusterMetrics,
   getTableMetrics,
   listTableMetrics,
+  planAdvice,
   planChange,
   planClone,
   planDrill,
   planRepair,
   planRestore,
+  planTableChangeUndo,
 } from "./__generated__/sdk.gen";
 import type {
   AskNodeData,
@@ -285,6 +287,42 @@ export const clusterFindingsQuery = (id: string, cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+/** What could be better about a cluster, or about one of its tables. */
+export const adviceQuery = (
+  id: string,
+  wish: { keyspace?: string; table?: string; severity?: "critical" | "warning" | "hint"; dismissed?: boolean },
+  cursor?: string,
+) => ({
+  ...generated.listAdviceOptions({ path: { cluster_id: id }, query: { limit: 50, cursor, ...wish } }),
+  placeholderData: keepPreviousData,
+});
+
+export const tableChangesQuery = (id: string, wish: { keyspace?: string; table?: string }, cursor?: string) => ({
+  ...generated.listTableChangesOptions({ path: { cluster_id: id }, query: { limit: 10, cursor, ...wish } }),
+  placeholderData: keepPreviousData,
+});
+
+export const tableSchemaQuery = (id: string, keyspace: string, table: string) => ({
+  ...generated.getTableSchemaOptions({ path: { cluster_id: id, keyspace, table } }),
+  retry: false,
+});
+
+/** What applying a piece of advice, or taking a change back, would do. */
+export const tablePlanQuery = (clusterId: string, of: { advice: string } | { change: string }, rewrite: boolean) => ({
+  queryKey: ["table plan", clusterId, of, rewrite],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const more = { body: { rewrite }, signal, throwOnError: true } as const;
+    const answer =
+      "advice" in of
+        ? await planAdvice({ path: { cluster_id: clusterId, advice_id: of.advice }, ...more })
+        : await planTableChangeUndo({ path: { cluster_id: clusterId, change_id: of.change }, ...more });
+    return answer.data;
+  },
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
 /** What nodes can be asked, and what they were. */
 export const diagnosticsQuery = (id: string) => generated.getDiagnosticsOptions({ path: { cluster_id: id } });
 
@@ -300,6 +338,7 @@ export const maintenanceWindowsQuery = (id: string) =>
 
 export {
   acceptInvitationMutation,
+  applyAdviceMutation,
   askNodeMutation,
   cancelOperationMutation,
   changeClusterMutation,
@@ -326,6 +365,7 @@ export {
   deleteNetworkConnectionMutation,
   deleteRoleMutation,
   deprecateImageMutation,
+  dismissAdviceMutation,
   grantRoleMutation,
   makeImageDefaultMutation,
   pauseOperationMutation,
@@ -336,6 +376,7 @@ export {
   removeMemberMutation,
   replaceAllowlistMutation,
   replaceBackupScheduleMutation,
+  restoreAdviceMutation,
   restoreBackupMutation,
   restoreImageMutation,
   resumeOperationMutation,
@@ -343,6 +384,7 @@ export {
   revealBackupKeyMutation,
   revealCredentialsMutation,
   revealRolePasswordMutation,
+  reviewClusterMutation,
   revokeInvitationMutation,
   revokeRoleMutation,
   revokeTokenMutation,
@@ -356,6 +398,7 @@ export {
   setRepairScheduleMutation,
   startDrillMutation,
   takeOverMutation,
+  undoTableChangeMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
   verifyBackupMutation,

@@ -1,5 +1,6 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import {
+  adviceQuery,
   type Cluster,
   catalogQuery,
   clusterBackupsQuery,
@@ -62,6 +63,16 @@ export const CLUSTER_PAGES = [
   ),
   page("tables", "Tables", "Data", () => import("./cluster-tables"), "ClusterTables"),
   page("dashboards", "Dashboards", "Monitoring", () => import("./cluster-dashboards"), "ClusterDashboards"),
+  page(
+    "advice",
+    "Advice",
+    "Monitoring",
+    () => import("./cluster-advice"),
+    "ClusterAdvice",
+    (id) => {
+      void queryClient.prefetchQuery(adviceQuery(id, {}));
+    },
+  ),
   page(
     "diagnostics",
     "Diagnostics",

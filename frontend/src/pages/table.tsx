@@ -22,6 +22,7 @@ import { ProtectionBadge } from "../components/protection-badge";
 import { QueryView } from "../components/query-view";
 import { RangePicker } from "../components/range-picker";
 import { RouteLink } from "../components/route-link";
+import { TableParts } from "../components/table-schema";
 import { download } from "../hooks/use-download";
 import { useNow } from "../hooks/use-now";
 import { useTitle } from "../hooks/use-title";
@@ -70,6 +71,7 @@ export function TablePage() {
             </SpaceBetween>
           )}
         </QueryView>
+        {cluster.data && <TableParts cluster={cluster.data} keyspace={keyspace} table={table} />}
       </SpaceBetween>
     </ContentLayout>
   );

@@ -238,6 +238,10 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.TruncateTables: worker(e.truncateTables),
 		agent.FetchFiles:     worker(e.backups.FetchFiles),
 		agent.DigestTable:    worker(e.digestTable),
+
+		agent.DescribeTables: worker(e.describeTables),
+		agent.AlterTable:     worker(e.alterTable),
+		agent.RewriteTable:   worker(e.rewriteTable),
 	}
 }
 

@@ -333,6 +333,11 @@ func (e *Engine) everyKeyspace(ctx context.Context, report agent.Report, what re
 	}); err != nil {
 		return err
 	}
+	return e.rewriteKeyspaces(ctx, keyspaces, report, what)
+}
+
+// rewriteKeyspaces does it for these.
+func (e *Engine) rewriteKeyspaces(ctx context.Context, keyspaces []string, report agent.Report, what rewrite) error {
 	sizes := e.keyspaceSizes(ctx)
 	var all, done int64
 	for _, keyspace := range keyspaces {

@@ -2,6 +2,7 @@
 package cqlschema
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -170,4 +171,12 @@ func ReadTables(ctx context.Context, conn Session, keyspace string) ([]agent.Tab
 		}
 	}
 	return tables, nil
+}
+
+// kinds are the kinds of columns in the order in which a table's columns are told.
+var kinds = []string{"partition_key", "clustering", "static", "regular"}
+
+// ByPlace puts columns in order: the key first, the others by name.
+func ByPlace(a, b agent.ColumnSchema) int {
+	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Position, b.Position), strings.Compare(a.Name, b.Name))
 }

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, ApplyAdviceData, ApplyAdviceErrors, ApplyAdviceResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DismissAdviceData, DismissAdviceErrors, DismissAdviceResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAdviceData, GetAdviceErrors, GetAdviceResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GetTableSchemaData, GetTableSchemaErrors, GetTableSchemaResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAdviceData, ListAdviceErrors, ListAdviceResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableChangesData, ListTableChangesErrors, ListTableChangesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanAdviceData, PlanAdviceErrors, PlanAdviceResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanTableChangeUndoData, PlanTableChangeUndoErrors, PlanTableChangeUndoResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreAdviceData, RestoreAdviceErrors, RestoreAdviceResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, ReviewClusterData, ReviewClusterErrors, ReviewClusterResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UndoTableChangeData, UndoTableChangeErrors, UndoTableChangeResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -838,6 +838,151 @@ export const updateCluster = <ThrowOnError extends boolean = false>(options: Opt
             type: 'apiKey'
         }],
     url: '/api/v1/clusters/{cluster_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Advice
+ *
+ * What could be better about a cluster and its tables, newest first. Worked out every 15 minutes.
+ */
+export const listAdvice = <ThrowOnError extends boolean = false>(options: Options<ListAdviceData, ThrowOnError>): RequestResult<ListAdviceResponses, ListAdviceErrors, ThrowOnError> => (options.client ?? client).get<ListAdviceResponses, ListAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice',
+    ...options
+});
+
+/**
+ * Review Cluster
+ *
+ * Has the schema read and the advice worked out now; it takes some seconds. `waiting` is false when it is done.
+ */
+export const reviewCluster = <ThrowOnError extends boolean = false>(options: Options<ReviewClusterData, ThrowOnError>): RequestResult<ReviewClusterResponses, ReviewClusterErrors, ThrowOnError> => (options.client ?? client).post<ReviewClusterResponses, ReviewClusterErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/review',
+    ...options
+});
+
+/**
+ * Get Advice
+ *
+ * One piece of advice, also when it is not true any more.
+ */
+export const getAdvice = <ThrowOnError extends boolean = false>(options: Options<GetAdviceData, ThrowOnError>): RequestResult<GetAdviceResponses, GetAdviceErrors, ThrowOnError> => (options.client ?? client).get<GetAdviceResponses, GetAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}',
+    ...options
+});
+
+/**
+ * Apply Advice
+ *
+ * Sets the table's options. Refused, with nothing changed, when somebody else changed them meanwhile.
+ */
+export const applyAdvice = <ThrowOnError extends boolean = false>(options: Options<ApplyAdviceData, ThrowOnError>): RequestResult<ApplyAdviceResponses, ApplyAdviceErrors, ThrowOnError> => (options.client ?? client).post<ApplyAdviceResponses, ApplyAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/apply',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Restore Advice
+ *
+ * Puts it back on the list.
+ */
+export const restoreAdvice = <ThrowOnError extends boolean = false>(options: Options<RestoreAdviceData, ThrowOnError>): RequestResult<RestoreAdviceResponses, RestoreAdviceErrors, ThrowOnError> => (options.client ?? client).delete<RestoreAdviceResponses, RestoreAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/dismissal',
+    ...options
+});
+
+/**
+ * Dismiss Advice
+ *
+ * Takes it off the list, with a reason, for good or until a time.
+ */
+export const dismissAdvice = <ThrowOnError extends boolean = false>(options: Options<DismissAdviceData, ThrowOnError>): RequestResult<DismissAdviceResponses, DismissAdviceErrors, ThrowOnError> => (options.client ?? client).put<DismissAdviceResponses, DismissAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/dismissal',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Plan Advice
+ *
+ * Says what applying it would do: the CQL, the way back, the steps, or why it cannot be. Changes nothing.
+ */
+export const planAdvice = <ThrowOnError extends boolean = false>(options: Options<PlanAdviceData, ThrowOnError>): RequestResult<PlanAdviceResponses, PlanAdviceErrors, ThrowOnError> => (options.client ?? client).post<PlanAdviceResponses, PlanAdviceErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/plan',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -2599,6 +2744,71 @@ export const rotateRolePassword = <ThrowOnError extends boolean = false>(options
 });
 
 /**
+ * List Table Changes
+ *
+ * Options of tables that were set by advice, newest first, with what they were.
+ */
+export const listTableChanges = <ThrowOnError extends boolean = false>(options: Options<ListTableChangesData, ThrowOnError>): RequestResult<ListTableChangesResponses, ListTableChangesErrors, ThrowOnError> => (options.client ?? client).get<ListTableChangesResponses, ListTableChangesErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/table-changes',
+    ...options
+});
+
+/**
+ * Undo Table Change
+ *
+ * Sets the options as they were before the change.
+ */
+export const undoTableChange = <ThrowOnError extends boolean = false>(options: Options<UndoTableChangeData, ThrowOnError>): RequestResult<UndoTableChangeResponses, UndoTableChangeErrors, ThrowOnError> => (options.client ?? client).post<UndoTableChangeResponses, UndoTableChangeErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/table-changes/{change_id}/undo',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Plan Table Change Undo
+ *
+ * Says what taking a change back would do. Changes nothing.
+ */
+export const planTableChangeUndo = <ThrowOnError extends boolean = false>(options: Options<PlanTableChangeUndoData, ThrowOnError>): RequestResult<PlanTableChangeUndoResponses, PlanTableChangeUndoErrors, ThrowOnError> => (options.client ?? client).post<PlanTableChangeUndoResponses, PlanTableChangeUndoErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/table-changes/{change_id}/undo/plan',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List Table Metrics
  *
  * Every table with its numbers of now, its sparklines, and when it was repaired and backed up.
@@ -2633,6 +2843,25 @@ export const getTableMetrics = <ThrowOnError extends boolean = false>(options: O
             type: 'apiKey'
         }],
     url: '/api/v1/clusters/{cluster_id}/tables/{keyspace}/{table}/metrics',
+    ...options
+});
+
+/**
+ * Get Table Schema
+ *
+ * The statement that makes a table, its columns and indexes, and its options beside the usual ones.
+ */
+export const getTableSchema = <ThrowOnError extends boolean = false>(options: Options<GetTableSchemaData, ThrowOnError>): RequestResult<GetTableSchemaResponses, GetTableSchemaErrors, ThrowOnError> => (options.client ?? client).get<GetTableSchemaResponses, GetTableSchemaErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/clusters/{cluster_id}/tables/{keyspace}/{table}/schema',
     ...options
 });
 

@@ -129,6 +129,160 @@ export type AddDatacenter = {
 };
 
 /**
+ * Advice
+ *
+ * Something that could be better, by a rule of docs/advisor.md.
+ */
+export type Advice = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Rule
+     *
+     * Stable, for programs: chunk-length, tombstones ...
+     */
+    rule: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Keyspace
+     *
+     * null: it is about the cluster
+     */
+    keyspace: string | null;
+    /**
+     * Table
+     */
+    table: string | null;
+    severity: AdviceSeverity;
+    /**
+     * Finding
+     */
+    finding: string;
+    /**
+     * Evidence
+     */
+    evidence: Array<Evidence>;
+    /**
+     * Gain
+     *
+     * What is to be expected
+     */
+    gain: string;
+    /**
+     * What that rests on
+     */
+    figure: Figure | null;
+    /**
+     * Cost
+     */
+    cost: string;
+    /**
+     * Statement
+     *
+     * The CQL, or what to do; may be empty
+     */
+    statement: string;
+    /**
+     * What apply_advice does; null: it is left to people
+     */
+    change: OptionChange | null;
+    /**
+     * First Seen At
+     */
+    first_seen_at: string;
+    /**
+     * Last Seen At
+     */
+    last_seen_at: string;
+    /**
+     * Over At
+     *
+     * Since when it is not true any more; null: it is
+     */
+    over_at: string | null;
+    dismissal: Dismissal | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * AdviceFilter
+ *
+ * The query parameters of the list.
+ */
+export type AdviceFilter = {
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * Table
+     *
+     * With its keyspace
+     */
+    table?: string | null;
+    severity?: AdviceSeverity | null;
+    /**
+     * Dismissed
+     *
+     * Those that were dismissed, instead of the others
+     */
+    dismissed?: boolean;
+};
+
+/**
+ * AdvicePage
+ */
+export type AdvicePage = {
+    /**
+     * Items
+     */
+    items: Array<Advice>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+    /**
+     * Counts
+     *
+     * Of all that is not dismissed, whatever was asked for
+     */
+    counts: {
+        [key in AdviceSeverity]?: number;
+    };
+    /**
+     * Dismissed
+     */
+    dismissed: number;
+    review: ReviewFacts;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * AdviceSeverity
+ *
+ * `critical`: data or service are at stake; `warning`: it costs something now; `hint`: it can be better.
+ */
+export type AdviceSeverity = 'critical' | 'warning' | 'hint';
+
+/**
+ * AdviceUnit
+ *
+ * Those of metrics, and text.
+ */
+export type AdviceUnit = 'per second' | 'seconds' | 'bytes' | 'ratio' | 'count' | 'text';
+
+/**
  * AlertComparison
  */
 export type AlertComparison = 'above' | 'below';
@@ -840,6 +994,20 @@ export type AnswerTable = {
      * How many rows more there were than are told
      */
     left: number;
+};
+
+/**
+ * ApplyOrder
+ *
+ * One body for plan_advice and apply_advice.
+ */
+export type ApplyOrder = {
+    /**
+     * Rewrite
+     *
+     * Write the table's files anew afterwards, node by node
+     */
+    rewrite?: boolean;
 };
 
 /**
@@ -4274,6 +4442,46 @@ export type DiskMeasurement = {
 };
 
 /**
+ * Dismissal
+ */
+export type Dismissal = {
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * By
+     */
+    by: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Until
+     *
+     * null: for good
+     */
+    until: string | null;
+};
+
+/**
+ * DismissalOrder
+ */
+export type DismissalOrder = {
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Until
+     *
+     * null: for good
+     */
+    until?: string | null;
+};
+
+/**
  * Download
  *
  * Addresses of some objects of a backup; with the first come its manifests.
@@ -4836,6 +5044,27 @@ export type ErrorDetail = {
 };
 
 /**
+ * Evidence
+ */
+export type Evidence = {
+    /**
+     * Label
+     */
+    label: string;
+    /**
+     * Value
+     */
+    value: string | number;
+    unit: AdviceUnit;
+    /**
+     * Chart
+     *
+     * Id of the chart that shows it (get_metrics_catalogue); empty: there is none
+     */
+    chart: string;
+};
+
+/**
  * FederationQuery
  */
 export type FederationQuery = {
@@ -4862,6 +5091,24 @@ export type FieldError = {
      * Message
      */
     message: string;
+};
+
+/**
+ * Figure
+ */
+export type Figure = {
+    /**
+     * Says
+     */
+    says: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
 };
 
 /**
@@ -7272,6 +7519,34 @@ export type OperationWait = {
 };
 
 /**
+ * OptionChange
+ */
+export type OptionChange = {
+    /**
+     * Before
+     */
+    before: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * After
+     */
+    after: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * Rewrite
+     *
+     * Files on disk stay as they are until they are compacted or rewritten
+     */
+    rewrite: boolean;
+};
+
+/**
  * OrderCheck
  */
 export type OrderCheck = {
@@ -9076,6 +9351,42 @@ export type RestoreTable = {
 };
 
 /**
+ * ReviewFacts
+ *
+ * When a cluster was looked at.
+ */
+export type ReviewFacts = {
+    /**
+     * Computed At
+     *
+     * null: never
+     */
+    computed_at: string | null;
+    /**
+     * Schema Read At
+     */
+    schema_read_at: string | null;
+    /**
+     * Window Seconds
+     *
+     * The time that the numbers are of
+     */
+    window_seconds: number | null;
+    /**
+     * Waiting
+     *
+     * Somebody asked for a look that has not been yet
+     */
+    waiting: boolean;
+    /**
+     * Problem
+     *
+     * Why the last look came to nothing; what is listed is older then
+     */
+    problem: string | null;
+};
+
+/**
  * Revocation
  *
  * The query parameters of revoke_role: what a grant_role said.
@@ -9328,6 +9639,34 @@ export type Scale = {
 };
 
 /**
+ * SchemaColumn
+ */
+export type SchemaColumn = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Kind
+     *
+     * partition_key, clustering, static or regular
+     */
+    kind: string;
+    /**
+     * Position
+     */
+    position: number;
+    /**
+     * Type
+     */
+    type: string;
+    /**
+     * Order
+     */
+    order: string;
+};
+
+/**
  * SchemaDifference
  */
 export type SchemaDifference = {
@@ -9345,6 +9684,32 @@ export type SchemaDifference = {
      * Fatal
      */
     fatal: boolean;
+};
+
+/**
+ * SchemaIndex
+ */
+export type SchemaIndex = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Kind
+     *
+     * The engine's word: COMPOSITES, KEYS or CUSTOM
+     */
+    kind: string;
+    /**
+     * Target
+     */
+    target: string;
+    /**
+     * Values
+     *
+     * Different ones on one node, as the engine estimates; null: it does not
+     */
+    values: number | null;
 };
 
 /**
@@ -9549,6 +9914,106 @@ export type StopNode = {
 };
 
 /**
+ * TableChange
+ */
+export type TableChange = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Rule
+     */
+    rule: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Before
+     */
+    before: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * After
+     */
+    after: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * Rewrite
+     */
+    rewrite: boolean;
+    state: TableChangeState;
+    /**
+     * Undoes
+     *
+     * The change that this one takes back
+     */
+    undoes: string | null;
+    /**
+     * Operation Id
+     */
+    operation_id: string;
+    /**
+     * Ordered By
+     */
+    ordered_by: string;
+    /**
+     * Ordered At
+     */
+    ordered_at: string;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * TableChangePage
+ */
+export type TableChangePage = {
+    /**
+     * Items
+     */
+    items: Array<TableChange>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * TableChangeStarted
+ */
+export type TableChangeStarted = {
+    change: TableChange;
+    operation: Operation;
+};
+
+/**
+ * TableChangeState
+ */
+export type TableChangeState = 'applying' | 'applied' | 'undone' | 'cancelled';
+
+/**
  * TableChartsQuery
  */
 export type TableChartsQuery = {
@@ -9621,6 +10086,20 @@ export type TableColumn = {
  * TableCommand
  */
 export type TableCommand = 'flush' | 'compact' | 'cleanup' | 'rewrite' | 'refresh';
+
+/**
+ * TableFilter
+ */
+export type TableFilter = {
+    /**
+     * Keyspace
+     */
+    keyspace?: string | null;
+    /**
+     * Table
+     */
+    table?: string | null;
+};
 
 /**
  * TableMetrics
@@ -9719,6 +10198,140 @@ export type TableMetricsPage = {
      * Next Cursor
      */
     next_cursor: string | null;
+};
+
+/**
+ * TableOption
+ */
+export type TableOption = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Value
+     */
+    value: string | boolean | number | number | {
+        [key: string]: string;
+    } | null;
+    /**
+     * Usual
+     *
+     * What a table has where nobody says otherwise; null: not known
+     */
+    usual: string | boolean | number | number | {
+        [key: string]: string;
+    } | null;
+    /**
+     * Is Usual
+     */
+    is_usual: boolean;
+};
+
+/**
+ * TablePlan
+ *
+ * What a change of a table's options would come to.
+ */
+export type TablePlan = {
+    /**
+     * Possible
+     */
+    possible: boolean;
+    /**
+     * Reason
+     *
+     * Why not; null when it is possible
+     */
+    reason: string | null;
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * Before
+     */
+    before: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * After
+     */
+    after: {
+        [key: string]: string | boolean | number | number | {
+            [key: string]: string;
+        } | null;
+    };
+    /**
+     * Statement
+     *
+     * The CQL that is run
+     */
+    statement: string;
+    /**
+     * Way Back
+     *
+     * The CQL that undo_table_change runs
+     */
+    way_back: string;
+    /**
+     * Steps
+     */
+    steps: Array<string>;
+    /**
+     * Notes
+     */
+    notes: Array<string>;
+    /**
+     * Expected Seconds
+     */
+    expected_seconds: number;
+};
+
+/**
+ * TableSchema
+ */
+export type TableSchema = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Table
+     */
+    table: string;
+    /**
+     * View Of
+     */
+    view_of: string | null;
+    /**
+     * Statement
+     *
+     * Makes it anew, with its indexes
+     */
+    statement: string;
+    /**
+     * Columns
+     */
+    columns: Array<SchemaColumn>;
+    /**
+     * Indexes
+     */
+    indexes: Array<SchemaIndex>;
+    /**
+     * Options
+     */
+    options: Array<TableOption>;
+    /**
+     * Read At
+     */
+    read_at: string;
 };
 
 /**
@@ -10086,6 +10699,20 @@ export type TuningWarning = {
      * Message
      */
     message: string;
+};
+
+/**
+ * UndoOrder
+ *
+ * One body for plan_table_change_undo and undo_table_change.
+ */
+export type UndoOrder = {
+    /**
+     * Rewrite
+     *
+     * Write the table's files anew afterwards, node by node
+     */
+    rewrite?: boolean;
 };
 
 /**
@@ -12781,6 +13408,496 @@ export type UpdateClusterResponses = {
 };
 
 export type UpdateClusterResponse = UpdateClusterResponses[keyof UpdateClusterResponses];
+
+export type ListAdviceData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Keyspace
+         */
+        keyspace?: string | null;
+        /**
+         * Table
+         *
+         * With its keyspace
+         */
+        table?: string | null;
+        severity?: AdviceSeverity | null;
+        /**
+         * Dismissed
+         *
+         * Those that were dismissed, instead of the others
+         */
+        dismissed?: boolean;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/advice';
+};
+
+export type ListAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListAdviceError = ListAdviceErrors[keyof ListAdviceErrors];
+
+export type ListAdviceResponses = {
+    /**
+     * OK
+     */
+    200: AdvicePage;
+};
+
+export type ListAdviceResponse = ListAdviceResponses[keyof ListAdviceResponses];
+
+export type ReviewClusterData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/review';
+};
+
+export type ReviewClusterErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ReviewClusterError = ReviewClusterErrors[keyof ReviewClusterErrors];
+
+export type ReviewClusterResponses = {
+    /**
+     * Accepted
+     */
+    202: ReviewFacts;
+};
+
+export type ReviewClusterResponse = ReviewClusterResponses[keyof ReviewClusterResponses];
+
+export type GetAdviceData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Advice Id
+         */
+        advice_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}';
+};
+
+export type GetAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAdviceError = GetAdviceErrors[keyof GetAdviceErrors];
+
+export type GetAdviceResponses = {
+    /**
+     * OK
+     */
+    200: Advice;
+};
+
+export type GetAdviceResponse = GetAdviceResponses[keyof GetAdviceResponses];
+
+export type ApplyAdviceData = {
+    body: ApplyOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Advice Id
+         */
+        advice_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/apply';
+};
+
+export type ApplyAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ApplyAdviceError = ApplyAdviceErrors[keyof ApplyAdviceErrors];
+
+export type ApplyAdviceResponses = {
+    /**
+     * Accepted
+     */
+    202: TableChangeStarted;
+};
+
+export type ApplyAdviceResponse = ApplyAdviceResponses[keyof ApplyAdviceResponses];
+
+export type RestoreAdviceData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Advice Id
+         */
+        advice_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/dismissal';
+};
+
+export type RestoreAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RestoreAdviceError = RestoreAdviceErrors[keyof RestoreAdviceErrors];
+
+export type RestoreAdviceResponses = {
+    /**
+     * OK
+     */
+    200: Advice;
+};
+
+export type RestoreAdviceResponse = RestoreAdviceResponses[keyof RestoreAdviceResponses];
+
+export type DismissAdviceData = {
+    body: DismissalOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Advice Id
+         */
+        advice_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/dismissal';
+};
+
+export type DismissAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DismissAdviceError = DismissAdviceErrors[keyof DismissAdviceErrors];
+
+export type DismissAdviceResponses = {
+    /**
+     * OK
+     */
+    200: Advice;
+};
+
+export type DismissAdviceResponse = DismissAdviceResponses[keyof DismissAdviceResponses];
+
+export type PlanAdviceData = {
+    body: ApplyOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Advice Id
+         */
+        advice_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/advice/{advice_id}/plan';
+};
+
+export type PlanAdviceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanAdviceError = PlanAdviceErrors[keyof PlanAdviceErrors];
+
+export type PlanAdviceResponses = {
+    /**
+     * OK
+     */
+    200: TablePlan;
+};
+
+export type PlanAdviceResponse = PlanAdviceResponses[keyof PlanAdviceResponses];
 
 export type ListAlertRulesData = {
     body?: never;
@@ -18507,6 +19624,225 @@ export type RotateRolePasswordResponses = {
 
 export type RotateRolePasswordResponse = RotateRolePasswordResponses[keyof RotateRolePasswordResponses];
 
+export type ListTableChangesData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: {
+        /**
+         * Keyspace
+         */
+        keyspace?: string | null;
+        /**
+         * Table
+         */
+        table?: string | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/clusters/{cluster_id}/table-changes';
+};
+
+export type ListTableChangesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListTableChangesError = ListTableChangesErrors[keyof ListTableChangesErrors];
+
+export type ListTableChangesResponses = {
+    /**
+     * OK
+     */
+    200: TableChangePage;
+};
+
+export type ListTableChangesResponse = ListTableChangesResponses[keyof ListTableChangesResponses];
+
+export type UndoTableChangeData = {
+    body: UndoOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Change Id
+         */
+        change_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/table-changes/{change_id}/undo';
+};
+
+export type UndoTableChangeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UndoTableChangeError = UndoTableChangeErrors[keyof UndoTableChangeErrors];
+
+export type UndoTableChangeResponses = {
+    /**
+     * Accepted
+     */
+    202: TableChangeStarted;
+};
+
+export type UndoTableChangeResponse = UndoTableChangeResponses[keyof UndoTableChangeResponses];
+
+export type PlanTableChangeUndoData = {
+    body: UndoOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Change Id
+         */
+        change_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/table-changes/{change_id}/undo/plan';
+};
+
+export type PlanTableChangeUndoErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanTableChangeUndoError = PlanTableChangeUndoErrors[keyof PlanTableChangeUndoErrors];
+
+export type PlanTableChangeUndoResponses = {
+    /**
+     * OK
+     */
+    200: TablePlan;
+};
+
+export type PlanTableChangeUndoResponse = PlanTableChangeUndoResponses[keyof PlanTableChangeUndoResponses];
+
 export type ListTableMetricsData = {
     body?: never;
     path: {
@@ -18706,6 +20042,68 @@ export type GetTableMetricsResponses = {
 };
 
 export type GetTableMetricsResponse = GetTableMetricsResponses[keyof GetTableMetricsResponses];
+
+export type GetTableSchemaData = {
+    body?: never;
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+        /**
+         * Keyspace
+         */
+        keyspace: string;
+        /**
+         * Table
+         */
+        table: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/tables/{keyspace}/{table}/schema';
+};
+
+export type GetTableSchemaErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetTableSchemaError = GetTableSchemaErrors[keyof GetTableSchemaErrors];
+
+export type GetTableSchemaResponses = {
+    /**
+     * OK
+     */
+    200: TableSchema;
+};
+
+export type GetTableSchemaResponse = GetTableSchemaResponses[keyof GetTableSchemaResponses];
 
 export type GetDrillData = {
     body?: never;

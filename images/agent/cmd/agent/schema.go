@@ -37,6 +37,7 @@ func apiSchema() map[string]any {
 		agent.HoldTabletsParameters{}, agent.TabletsHeld{}, agent.ReleaseTabletsParameters{},
 		agent.DiagnoseParameters{}, agent.Answer{}, agent.CommandParameters{}, agent.CommandDone{},
 		agent.StatementRequest{}, agent.Statement{},
+		agent.TablesDescribed{}, agent.AlterTableParameters{}, agent.TableAltered{}, agent.RewriteTableParameters{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}

@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, askNode, cancelCql, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, closeCqlSession, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, expireAlertSilence, federateMetrics, forgetCqlStatement, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getCqlConsole, getCqlStatement, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, grantRole, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listCqlStatements, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableMetrics, listTokens, makeImageDefault, nextCqlPage, openCqlSession, type Options, pauseOperation, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTakeOver, purgeBackupLocation, readCqlSchema, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runCql, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, testAlertReceiver, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelCqlData, CancelCqlError, CancelCqlResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CloseCqlSessionData, CloseCqlSessionError, CloseCqlSessionResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, ForgetCqlStatementData, ForgetCqlStatementError, ForgetCqlStatementResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetCqlConsoleData, GetCqlConsoleError, GetCqlConsoleResponse, GetCqlStatementData, GetCqlStatementError, GetCqlStatementResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListCqlStatementsData, ListCqlStatementsError, ListCqlStatementsResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, NextCqlPageData, NextCqlPageError, NextCqlPageResponse, OpenCqlSessionData, OpenCqlSessionError, OpenCqlSessionResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, ReadCqlSchemaData, ReadCqlSchemaError, ReadCqlSchemaResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunCqlData, RunCqlError, RunCqlResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, applyAdvice, askNode, cancelCql, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, closeCqlSession, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, dismissAdvice, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, expireAlertSilence, federateMetrics, forgetCqlStatement, getAdvice, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getCqlConsole, getCqlStatement, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getTableMetrics, getTableSchema, grantRole, listAdvice, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listCqlStatements, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listTableChanges, listTableMetrics, listTokens, makeImageDefault, nextCqlPage, openCqlSession, type Options, pauseOperation, planAdvice, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planTableChangeUndo, planTakeOver, purgeBackupLocation, readCqlSchema, refreshRoles, registerImage, removeMember, replaceAllowlist, replaceBackupSchedule, restoreAdvice, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, reviewCluster, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runCql, runRepair, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeOver, testAlertReceiver, undoTableChange, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateCloudAccount, updateCluster, updateRole, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, ApplyAdviceData, ApplyAdviceError, ApplyAdviceResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelCqlData, CancelCqlError, CancelCqlResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CloseCqlSessionData, CloseCqlSessionError, CloseCqlSessionResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DismissAdviceData, DismissAdviceError, DismissAdviceResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, ForgetCqlStatementData, ForgetCqlStatementError, ForgetCqlStatementResponse, GetAdviceData, GetAdviceError, GetAdviceResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetCqlConsoleData, GetCqlConsoleError, GetCqlConsoleResponse, GetCqlStatementData, GetCqlStatementError, GetCqlStatementResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GetTableSchemaData, GetTableSchemaError, GetTableSchemaResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, ListAdviceData, ListAdviceError, ListAdviceResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListCqlStatementsData, ListCqlStatementsError, ListCqlStatementsResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListTableChangesData, ListTableChangesError, ListTableChangesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, NextCqlPageData, NextCqlPageError, NextCqlPageResponse, OpenCqlSessionData, OpenCqlSessionError, OpenCqlSessionResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanAdviceData, PlanAdviceError, PlanAdviceResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanTableChangeUndoData, PlanTableChangeUndoError, PlanTableChangeUndoResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, ReadCqlSchemaData, ReadCqlSchemaError, ReadCqlSchemaResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreAdviceData, RestoreAdviceError, RestoreAdviceResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, ReviewClusterData, ReviewClusterError, ReviewClusterResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunCqlData, RunCqlError, RunCqlResponse, RunRepairData, RunRepairError, RunRepairResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UndoTableChangeData, UndoTableChangeError, UndoTableChangeResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -825,6 +825,141 @@ export const updateClusterMutation = (options?: Partial<Options<UpdateClusterDat
     const mutationOptions: UseMutationOptions<UpdateClusterResponse, UpdateClusterError, Options<UpdateClusterData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await updateCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listAdviceQueryKey = (options: Options<ListAdviceData>) => createQueryKey('listAdvice', options);
+
+/**
+ * List Advice
+ *
+ * What could be better about a cluster and its tables, newest first. Worked out every 15 minutes.
+ */
+export const listAdviceOptions = (options: Options<ListAdviceData>) => queryOptions<ListAdviceResponse, ListAdviceError, ListAdviceResponse, ReturnType<typeof listAdviceQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAdvice({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAdviceQueryKey(options)
+});
+
+/**
+ * Review Cluster
+ *
+ * Has the schema read and the advice worked out now; it takes some seconds. `waiting` is false when it is done.
+ */
+export const reviewClusterMutation = (options?: Partial<Options<ReviewClusterData>>): UseMutationOptions<ReviewClusterResponse, ReviewClusterError, Options<ReviewClusterData>> => {
+    const mutationOptions: UseMutationOptions<ReviewClusterResponse, ReviewClusterError, Options<ReviewClusterData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await reviewCluster({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getAdviceQueryKey = (options: Options<GetAdviceData>) => createQueryKey('getAdvice', options);
+
+/**
+ * Get Advice
+ *
+ * One piece of advice, also when it is not true any more.
+ */
+export const getAdviceOptions = (options: Options<GetAdviceData>) => queryOptions<GetAdviceResponse, GetAdviceError, GetAdviceResponse, ReturnType<typeof getAdviceQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getAdvice({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getAdviceQueryKey(options)
+});
+
+/**
+ * Apply Advice
+ *
+ * Sets the table's options. Refused, with nothing changed, when somebody else changed them meanwhile.
+ */
+export const applyAdviceMutation = (options?: Partial<Options<ApplyAdviceData>>): UseMutationOptions<ApplyAdviceResponse, ApplyAdviceError, Options<ApplyAdviceData>> => {
+    const mutationOptions: UseMutationOptions<ApplyAdviceResponse, ApplyAdviceError, Options<ApplyAdviceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await applyAdvice({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Restore Advice
+ *
+ * Puts it back on the list.
+ */
+export const restoreAdviceMutation = (options?: Partial<Options<RestoreAdviceData>>): UseMutationOptions<RestoreAdviceResponse, RestoreAdviceError, Options<RestoreAdviceData>> => {
+    const mutationOptions: UseMutationOptions<RestoreAdviceResponse, RestoreAdviceError, Options<RestoreAdviceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await restoreAdvice({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Dismiss Advice
+ *
+ * Takes it off the list, with a reason, for good or until a time.
+ */
+export const dismissAdviceMutation = (options?: Partial<Options<DismissAdviceData>>): UseMutationOptions<DismissAdviceResponse, DismissAdviceError, Options<DismissAdviceData>> => {
+    const mutationOptions: UseMutationOptions<DismissAdviceResponse, DismissAdviceError, Options<DismissAdviceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await dismissAdvice({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Plan Advice
+ *
+ * Says what applying it would do: the CQL, the way back, the steps, or why it cannot be. Changes nothing.
+ */
+export const planAdviceMutation = (options?: Partial<Options<PlanAdviceData>>): UseMutationOptions<PlanAdviceResponse, PlanAdviceError, Options<PlanAdviceData>> => {
+    const mutationOptions: UseMutationOptions<PlanAdviceResponse, PlanAdviceError, Options<PlanAdviceData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planAdvice({
                 ...options,
                 ...fnOptions,
                 throwOnError: true
@@ -2512,6 +2647,64 @@ export const rotateRolePasswordMutation = (options?: Partial<Options<RotateRoleP
     return mutationOptions;
 };
 
+export const listTableChangesQueryKey = (options: Options<ListTableChangesData>) => createQueryKey('listTableChanges', options);
+
+/**
+ * List Table Changes
+ *
+ * Options of tables that were set by advice, newest first, with what they were.
+ */
+export const listTableChangesOptions = (options: Options<ListTableChangesData>) => queryOptions<ListTableChangesResponse, ListTableChangesError, ListTableChangesResponse, ReturnType<typeof listTableChangesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listTableChanges({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listTableChangesQueryKey(options)
+});
+
+/**
+ * Undo Table Change
+ *
+ * Sets the options as they were before the change.
+ */
+export const undoTableChangeMutation = (options?: Partial<Options<UndoTableChangeData>>): UseMutationOptions<UndoTableChangeResponse, UndoTableChangeError, Options<UndoTableChangeData>> => {
+    const mutationOptions: UseMutationOptions<UndoTableChangeResponse, UndoTableChangeError, Options<UndoTableChangeData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await undoTableChange({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Plan Table Change Undo
+ *
+ * Says what taking a change back would do. Changes nothing.
+ */
+export const planTableChangeUndoMutation = (options?: Partial<Options<PlanTableChangeUndoData>>): UseMutationOptions<PlanTableChangeUndoResponse, PlanTableChangeUndoError, Options<PlanTableChangeUndoData>> => {
+    const mutationOptions: UseMutationOptions<PlanTableChangeUndoResponse, PlanTableChangeUndoError, Options<PlanTableChangeUndoData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await planTableChangeUndo({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const listTableMetricsQueryKey = (options: Options<ListTableMetricsData>) => createQueryKey('listTableMetrics', options);
 
 /**
@@ -2550,6 +2743,26 @@ export const getTableMetricsOptions = (options: Options<GetTableMetricsData>) =>
         return data;
     },
     queryKey: getTableMetricsQueryKey(options)
+});
+
+export const getTableSchemaQueryKey = (options: Options<GetTableSchemaData>) => createQueryKey('getTableSchema', options);
+
+/**
+ * Get Table Schema
+ *
+ * The statement that makes a table, its columns and indexes, and its options beside the usual ones.
+ */
+export const getTableSchemaOptions = (options: Options<GetTableSchemaData>) => queryOptions<GetTableSchemaResponse, GetTableSchemaError, GetTableSchemaResponse, ReturnType<typeof getTableSchemaQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getTableSchema({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getTableSchemaQueryKey(options)
 });
 
 export const getDrillQueryKey = (options: Options<GetDrillData>) => createQueryKey('getDrill', options);
