@@ -318,7 +318,9 @@ func TestTheVersionInstalledIsTheOneAskedFor(t *testing.T) {
 
 func TestEveryKindOfJobIsDoneOrSaysThatItIsNot(t *testing.T) {
 	n := newNode(t, "first")
-	missing := []agent.JobKind{agent.FetchFiles, agent.SetArchive, agent.ReplayArchive, agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke, agent.RunCommand}
+	missing := append([]agent.JobKind{
+		agent.FetchFiles, agent.SetArchive, agent.ReplayArchive, agent.Roles, agent.ChangeRole, agent.Grant, agent.Revoke, agent.RunCommand,
+	}, agent.TableJobKinds()...)
 	for _, kind := range agent.JobKinds() {
 		if kind == agent.MeasureIO {
 			continue // the machine's, not the engine's

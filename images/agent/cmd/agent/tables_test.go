@@ -105,6 +105,6 @@ func TestTablesAreDescribedAndAltered(t *testing.T) {
 	b.refuse("no-table", agent.AlterTable, map[string]any{
 		"keyspace": "shop", "table": "nothing", "before": map[string]any{}, "options": map[string]any{"gc_grace_seconds": 1},
 	}, "unknown-table")
-	b.refuse("engine's", agent.RewriteTable, map[string]any{"keyspace": "system_auth", "table": "roles"}, "invalid-parameters")
+	b.refuse("of-the-engine", agent.RewriteTable, map[string]any{"keyspace": "system_auth", "table": "roles"}, "invalid-parameters")
 	b.job(agent.RewriteTable, map[string]any{"keyspace": "shop", "table": "Orders"}, nil)
 }
