@@ -34,6 +34,15 @@ export type {
   ClusterOrder,
   ClusterState,
   Connection,
+  CqlAnswer,
+  CqlConsole,
+  CqlSchemaKeyspace,
+  CqlSchemaTable,
+  CqlSchemaTree,
+  CqlSession,
+  CqlStatement,
+  CqlStatementDetail,
+  CqlTrace,
   Credentials,
   DatabaseRole,
   DatabaseRoles,
@@ -99,6 +108,7 @@ export type {
   TuningReport,
   Weekday,
 } from "./__generated__/types.gen";
+export * from "./cql";
 export * from "./downloads";
 export { ApiError, toApiError } from "./errors";
 export * from "./events";

@@ -329,6 +329,14 @@ export const diagnosticsQuery = (id: string) => generated.getDiagnosticsOptions(
 export const diagnosisQuery = (id: string, diagnosisId: string) =>
   generated.getDiagnosisOptions({ path: { cluster_id: id, diagnosis_id: diagnosisId } });
 
+/** The caller's sessions in the CQL console, and what they may run. */
+export const cqlConsoleQuery = (id: string) => generated.getCqlConsoleOptions({ path: { cluster_id: id } });
+
+export const cqlHistoryQuery = (id: string, cursor?: string) => ({
+  ...generated.listCqlStatementsOptions({ path: { cluster_id: id }, query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
 export const allowlistQuery = (id: string) => generated.getAllowlistOptions({ path: { cluster_id: id } });
 
 export const rolesQuery = (id: string) => generated.listRolesOptions({ path: { cluster_id: id } });
@@ -347,6 +355,7 @@ export {
   checkCloudAccountMutation,
   checkClusterOrderMutation,
   cloneClusterMutation,
+  closeCqlSessionMutation,
   createBackupLocationMutation,
   createBackupMutation,
   createBackupScheduleMutation,
@@ -366,8 +375,10 @@ export {
   deleteRoleMutation,
   deprecateImageMutation,
   dismissAdviceMutation,
+  forgetCqlStatementMutation,
   grantRoleMutation,
   makeImageDefaultMutation,
+  openCqlSessionMutation,
   pauseOperationMutation,
   planImportMutation,
   purgeBackupLocationMutation,

@@ -6,6 +6,7 @@ import {
   clusterBackupsQuery,
   clusterNodesQuery,
   connectionQuery,
+  cqlConsoleQuery,
   diagnosticsQuery,
   operationsQuery,
   queryClient,
@@ -62,6 +63,16 @@ export const CLUSTER_PAGES = [
     },
   ),
   page("tables", "Tables", "Data", () => import("./cluster-tables"), "ClusterTables"),
+  page(
+    "console",
+    "CQL console",
+    "Data",
+    () => import("./cluster-console"),
+    "ClusterConsole",
+    (id) => {
+      void queryClient.prefetchQuery(cqlConsoleQuery(id));
+    },
+  ),
   page("dashboards", "Dashboards", "Monitoring", () => import("./cluster-dashboards"), "ClusterDashboards"),
   page(
     "advice",
