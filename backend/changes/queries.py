@@ -202,6 +202,8 @@ def _work(planned: Planned) -> list[dict[str, Any]]:
 
 def _cancellable(planned: Planned) -> str:
     paused = " It can be paused between two nodes." if planned.pausable else ""
+    if planned.stays_done:
+        return f"It can be cancelled at any time; what it has done stays done.{paused}"
     if planned.cancellable_until is None:
         return f"It can be cancelled at any time; what it has begun is taken back.{paused}"
     until = next(step.title for group in planned.groups for step in group if step.name == planned.cancellable_until)

@@ -19,6 +19,8 @@ class Planned:
     expected_seconds: int
     # Name of the step from which on it cannot be cancelled; None: it always can.
     cancellable_until: str | None = None
+    # What a command has done cannot be taken back, and need not be.
+    stays_done: bool = False
     # Whether it may be paused between two groups, except before those that go on in one go.
     pausable: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)

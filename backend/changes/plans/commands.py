@@ -27,6 +27,7 @@ def run_command(
     expected = sum(_NODE + max(seconds.get(step.target, 0) for step in group) for group in groups)
     return Planned(
         kind="run_command",
+        stays_done=True,
         groups=groups,
         expected_seconds=expected,
         pausable=len(groups) > 1,

@@ -158,3 +158,4 @@ def test_the_plan_asks_for_sizes_by_the_clusters_id(api: ApiClient, active: Clus
     plan = api.post(f"/clusters/{active.id}/plan", _body(command="rewrite")).json()
     assert asked == [(active.id, "shop", "orders")]
     assert f"It touches 5.0 MiB in all, most on {first.name}: 5.0 MiB." in plan["changes"][0]["impact"]
+    assert plan["changes"][0]["cancellable"].startswith("It can be cancelled at any time; what it has done stays done.")
