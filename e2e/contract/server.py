@@ -17,6 +17,7 @@ from infra.local.services import start_postgres, start_redis
 from infra.metrics import serving as prometheus
 
 API = "backend.config.asgi:application"
+_NOBODY_IS_TOLD = "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,12 @@ def serving_api() -> Iterator[Api]:
             tenants = Tenants(**json.loads(_run(environment, "-m", "e2e.contract.tenants")))
             prometheus.load(folder / "prometheus", _samples(tenants))
             log = folder / "api.log"
-            with prometheus.serving(folder / "prometheus") as store, log.open("wb") as output:
-                environment |= {"RINGMASTER_PROMETHEUS_URL": store}
+            with (
+                prometheus.serving(folder / "prometheus") as store,
+                prometheus.alertmanager(folder / "alertmanager", configuration=_NOBODY_IS_TOLD) as alertmanager,
+                log.open("wb") as output,
+            ):
+                environment |= {"RINGMASTER_PROMETHEUS_URL": store, "RINGMASTER_ALERTMANAGER_URL": alertmanager}
                 with serving(API, environment=environment, log=output) as server:
                     yield Api(server.url, tenants, log)
         finally:

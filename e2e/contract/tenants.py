@@ -45,6 +45,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.advisor.models import AdviceItem, TableChange, TableSchema
+    from backend.alerts.models import AlertReceiver
     from backend.audit.models import AuditRecord
     from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
     from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
@@ -302,6 +303,14 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         ordered_by=owner.email,
         **options,
     )
+    receiver = AlertReceiver.objects.create(
+        organisation=organisation,
+        name=f"{name} ops",
+        kind="email",
+        target=f"ops@{name}.example",
+        addresses=[f"ops@{name}.example"],
+        created_by=owner.email,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -339,6 +348,9 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "statement_id": statement.id,
         "advice_id": advice.id,
         "change_id": change.id,
+        "receiver_id": receiver.id,
+        # Alertmanager's own: it knows none of this id.
+        "silence_id": "00000000-0000-4000-8000-000000000000",
         "keyspace": f"{name}_shop",
         "table": f"{name}_orders",
     }

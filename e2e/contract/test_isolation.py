@@ -21,6 +21,8 @@ NEW_CLUSTER = {
     "machine_type": "local.small",
     "nodes_per_zone": 1,
 }
+# Of the product, the same for everybody.
+NOBODYS = {"rule": "node-down"}
 # Bodies of the writes that need one; the others take none.
 BODIES: dict[str, dict[str, Any]] = {
     "change_member_role": {"role": "viewer"},
@@ -57,6 +59,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "run_cql": {"session_id": "cqs_1", "statement": "SELECT 1"},
     "read_cql_schema": {"session_id": "cqs_1"},
     "next_cql_page": {},
+    "update_alert_rule": {"enabled": False},
+    "create_alert_silence": {"ends_at": "2999-01-01T00:00:00Z", "comment": "quiet"},
+    "update_alert_receiver": {"enabled": False},
+    "dismiss_advice": {"reason": "not ours"},
+    "plan_advice": {},
+    "apply_advice": {},
+    "plan_table_change_undo": {},
+    "undo_table_change": {},
     "set_repair_schedule": {"enabled": False},
     "set_repair_policy": {"mode": "skip"},
 }
@@ -75,7 +85,7 @@ def operations_with_ids() -> list[tuple[str, str, str]]:
 
 
 def ask(api: Api, token: str, method: str, path: str, name: str, ids: dict[str, str]) -> httpx.Response:
-    url = api.url + re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
+    url = api.url + re.sub(r"\{(\w+)\}", lambda found: (ids | NOBODYS)[found[1]], path)
     return httpx.request(method, url, headers=api.headers(token), json=BODIES.get(name), timeout=30)
 
 

@@ -1,4 +1,4 @@
-"""Debian's Prometheus with given samples in it, for tests and benchmarks: on loopback, on any free port."""
+"""Debian's Prometheus with given samples in it, and Alertmanager, for tests and benchmarks: on any free port."""
 
 from __future__ import annotations
 
@@ -42,26 +42,53 @@ def serving(folder: Path, *, configuration: str = "global: {}\n", more: tuple[st
         raise RuntimeError("Prometheus is missing: apt-get install prometheus")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "prometheus.yml").write_text(configuration)
+    arguments = (
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=10y",
+        *more,
+    )
+    with _running(program, arguments, folder) as url:
+        yield url
+
+
+@contextmanager
+def alertmanager(folder: Path, *, configuration: str) -> Iterator[str]:
+    """The address of an Alertmanager that works in `folder` until the block ends."""
+    program = shutil.which("prometheus-alertmanager")
+    if program is None:
+        raise RuntimeError("Alertmanager is missing: apt-get install prometheus-alertmanager")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "alertmanager.yml").write_text(configuration)
+    arguments = (
+        f"--config.file={folder / 'alertmanager.yml'}",
+        f"--storage.path={folder / 'data'}",
+        "--cluster.listen-address=",
+    )
+    with _running(program, arguments, folder) as url:
+        yield url
+
+
+@contextmanager
+def _running(program: str, arguments: tuple[str, ...], folder: Path) -> Iterator[str]:
+    """The address of a program of Prometheus' family, as soon as it is ready."""
     port = ports.choose(["prometheus"], remembered={}, preferred={})["prometheus"]
-    url = f"http://{ports.LOOPBACK}:{port}"
+    address = f"{ports.LOOPBACK}:{port}"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
                 *(*services.dying_with_parent("TERM", wanted=True), program),
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                "--storage.tsdb.retention.time=10y",
-                f"--web.listen-address={ports.LOOPBACK}:{port}",
+                *arguments,
+                f"--web.listen-address={address}",
                 "--log.level=warn",
-                *more,
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
         )
     try:
-        _wait(url, process, folder / "log")
-        yield url
+        _wait(f"http://{address}", process, folder / "log")
+        yield f"http://{address}"
     finally:
         process.terminate()
         process.wait(20)
@@ -75,5 +102,5 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
                 return
         except (urllib.error.URLError, OSError):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"Prometheus does not start:\n{log.read_text()}") from None
+                raise RuntimeError(f"It does not start:\n{log.read_text()}") from None
         time.sleep(0.02)

@@ -6,8 +6,6 @@ are those that are deployed, but for their times, which are shortened: minutes a
 
 import json
 import re
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +19,9 @@ import yaml
 
 from backend.alerts.catalogue import DAY, RULES, RuleKey
 from backend.alerts.rules import FOR_SECONDS, THRESHOLD
-from infra.local import ports, services
+from infra.metrics import serving
 from infra.metrics.prometheus import ROOT
 from infra.metrics.prometheus import RULES as FOLDER
-from infra.metrics.serving import serving
 
 CLUSTER = 'organisation="o1",cluster="c1"'
 NODE = f'{CLUSTER},datacenter="d",zone="z",node="n1"'
@@ -142,8 +139,6 @@ def listening(world: World) -> Iterator[str]:
 @contextmanager
 def alertmanager(folder: Path, listener: str) -> Iterator[str]:
     """Debian's, with the configuration that is deployed, aimed at the test and faster."""
-    program = shutil.which("prometheus-alertmanager")
-    assert program is not None, "apt-get install prometheus-alertmanager"
     folder.mkdir()
     (folder / "token").write_text("let-me-in")
     document = yaml.safe_load((ROOT / "infra" / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
@@ -151,22 +146,8 @@ def alertmanager(folder: Path, listener: str) -> Iterator[str]:
     webhook = document["receivers"][0]["webhook_configs"][0]
     webhook["url"] = f"http://{listener}/told"
     webhook["http_config"]["authorization"]["credentials_file"] = str(folder / "token")
-    (folder / "alertmanager.yml").write_text(yaml.safe_dump(document))
-    port = ports.choose(["alertmanager"], remembered={}, preferred={})["alertmanager"]
-    command = [
-        *services.dying_with_parent("TERM", wanted=True),
-        program,
-        f"--config.file={folder / 'alertmanager.yml'}",
-    ]
-    command += [f"--storage.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
-    command += ["--cluster.listen-address=", "--log.level=warn"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(20)
+    with serving.alertmanager(folder, configuration=yaml.safe_dump(document)) as url:
+        yield url.removeprefix("http://")
 
 
 def faster_rules(file: Path) -> None:
@@ -188,7 +169,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             "scrape_configs": [{"job_name": "test", "static_configs": [{"targets": [listener]}]}],
         }
         more = ("--rules.alert.resend-delay=1s",)
-        with serving(tmp_path / "prometheus", configuration=yaml.safe_dump(configuration), more=more):
+        with serving.serving(tmp_path / "prometheus", configuration=yaml.safe_dump(configuration), more=more):
             yield world
 
 

@@ -136,4 +136,4 @@ def test_it_leaks_and_doubles_nothing_over_five_hundred_faults(cloud: Cloud, pro
     booted = [effect.path.rpartition("/")[2] for effect in cloud.history if effect.effect == "booted"]
     assert len(booted) == len(set(booted))
     assert {name for name, wanted in whole.items() if wanted} <= set(booted)
-    assert time.monotonic() - started_at < 40
+    assert time.monotonic() - started_at < 120
