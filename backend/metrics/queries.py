@@ -32,6 +32,8 @@ MOST_SERIES = 100
 """Of one chart; those with the highest values are told."""
 MOST_EVENTS = 200
 SPARK_POINTS = 30
+# For so long the next pages of a list of tables show the moment that the first one did.
+SAME_MOMENT = timedelta(minutes=10)
 # What the engines keep for themselves, and the keyspace that proves a node.
 SYSTEM_KEYSPACES = frozenset(
     {
@@ -295,6 +297,8 @@ def list_table_metrics(who: Identity, cluster_id: str, wish: TablesWish) -> dict
     """
     cluster = find_cluster(who, cluster_id)
     now = datetime.now(UTC)
+    after = None if wish.cursor is None else _position(wish.cursor)
+    at = now if after is None or not now - SAME_MOMENT <= after.at <= now else after.at
     if wish.sort not in COLUMNS_BY_ID and wish.sort not in (*NAME_KEYS, *MOMENT_KEYS):
         raise Invalid(
             "invalid_field",
@@ -305,7 +309,7 @@ def list_table_metrics(who: Identity, cluster_id: str, wish: TablesWish) -> dict
     span = time_range(wish.begins, wish.ends, None, now=now, points=SPARK_POINTS)
     where = selector([Matcher("cluster", (cluster.id,))])
     newest, *numbers = raw_store().ask(
-        [newest_question(cluster.id, now), *(_now(column, where, now) for column in TABLE_COLUMNS)]
+        [newest_question(cluster.id, at), *(_now(column, where, at) for column in TABLE_COLUMNS)]
     )
     values: dict[TableName, dict[str, float]] = {}
     for column, found in zip(TABLE_COLUMNS, numbers, strict=True):
@@ -318,8 +322,7 @@ def list_table_metrics(who: Identity, cluster_id: str, wish: TablesWish) -> dict
     sorted_by = {name: _value(name, wish, values, known) for name in names}
     keys = {name: _key(name, sorted_by[name], wish) for name in names}
     names.sort(key=keys.__getitem__)
-    after = None if wish.cursor is None else _key(*_position(wish.cursor), wish)
-    rest = names if after is None else [name for name in names if keys[name] > after]
+    rest = names if after is None else [name for name in names if keys[name] > _key(after.name, after.value, wish)]
     shown = rest if wish.limit is None else rest[: wish.limit]
     sparks = _sparklines(cluster, shown, span) if wish.sparklines else {}
     protections = protection_of(cluster, shown, now)
@@ -340,7 +343,7 @@ def list_table_metrics(who: Identity, cluster_id: str, wish: TablesWish) -> dict
             }
             for keyspace, table in shown
         ],
-        "next_cursor": _cursor(shown[-1], sorted_by[shown[-1]]) if len(shown) < len(rest) else None,
+        "next_cursor": (_cursor(_Position(shown[-1], sorted_by[shown[-1]], at)) if len(shown) < len(rest) else None),
     }
 
 
@@ -447,17 +450,27 @@ def _reversed(text: str) -> tuple[int, ...]:
     return (*(-ord(character) for character in text), 1)
 
 
-def _cursor(name: TableName, value: float | None) -> str:
-    return base64.urlsafe_b64encode(json.dumps([*name, value]).encode()).decode().rstrip("=")
+@dataclass(frozen=True)
+class _Position:
+    """The table after which a page begins, with its value at the moment that all pages of the list show."""
+
+    name: TableName
+    value: float | None
+    at: datetime
 
 
-def _position(cursor: str) -> tuple[TableName, float | None]:
-    """The table after which a page begins, with its value then. Raises Invalid unless it is one of ours."""
+def _cursor(position: _Position) -> str:
+    content = [*position.name, position.value, position.at.timestamp()]
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def _position(cursor: str) -> _Position:
+    """Raises Invalid unless the cursor is one of ours."""
     try:
         match json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
-            case [str(keyspace), str(table), None | int() | float() as value]:
-                return (keyspace, table), value
-    except (ValueError, RecursionError):
+            case [str(keyspace), str(table), None | int() | float() as value, int() | float() as at]:
+                return _Position((keyspace, table), value, datetime.fromtimestamp(at, UTC))
+    except (ValueError, OverflowError, OSError, RecursionError):
         pass
     raise Invalid(
         "invalid_field",

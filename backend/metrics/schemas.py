@@ -56,7 +56,9 @@ class DashboardQuery(RangeQuery):
 class TablesQuery(Schema):
     limit: int = Field(50, ge=1, le=200, description="Items per page, 1 to 200")
     cursor: Annotated[str, StringConstraints(max_length=800)] | None = Field(
-        None, description="next_cursor of the page before; opaque. Numbers move: a table may be met twice or not at all"
+        None,
+        description="next_cursor of the page before; opaque. The pages of a list show the same moment. Ten minutes "
+        "after it they show the present: a table may then be met twice or not at all",
     )
     sort: Annotated[str, StringConstraints(pattern=r"^-?[a-z0-9_]{1,40}$")] = Field(
         "keyspace",

@@ -15,7 +15,7 @@ from backend.backups.models import Backup, BackupLocation, BackupTable
 from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.states import ClusterState, NodeState
 from backend.conftest import ApiClient, Tenant
-from backend.metrics import federation, store, tables
+from backend.metrics import federation, queries, store, tables
 from backend.metrics.table_charts import TABLE_COLUMNS
 from backend.metrics.tests import samples
 from backend.operations.models import Operation
@@ -149,6 +149,25 @@ def test_tables_are_sorted_and_come_page_by_page(api: ApiClient, sort: str, expe
         cursor = page["next_cursor"]
         assert page["total"] == 3
     assert found == expected
+
+
+def test_pages_of_a_list_show_one_moment_until_it_is_old(api: ApiClient, monkeypatch: pytest.MonkeyPatch):
+    moments: set[float] = set()
+    ask = store.PrometheusStore._ask
+
+    def noting(self: store.PrometheusStore, question: store.Instant | store.Range) -> list[store.Series]:
+        if isinstance(question, store.Instant):
+            moments.add(question.at)
+        return ask(self, question)
+
+    monkeypatch.setattr(store.PrometheusStore, "_ask", noting)
+    page = api.get(f"{TABLES}?limit=1&sort=-live_bytes").json()
+    page = api.get(f"{TABLES}?limit=1&sort=-live_bytes&cursor={page['next_cursor']}").json()
+    assert len(moments) == 1
+    monkeypatch.setattr(queries, "SAME_MOMENT", timedelta(0))
+    page = api.get(f"{TABLES}?limit=1&sort=-live_bytes&cursor={page['next_cursor']}").json()
+    assert [item["table"] for item in page["items"]] == ["quiet"]
+    assert len(moments) == 2
 
 
 def test_tables_are_found_by_part_of_their_name_and_by_keyspace(api: ApiClient):

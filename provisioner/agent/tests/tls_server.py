@@ -147,6 +147,9 @@ def serving(
 
     class Listener(ThreadingHTTPServer):
         daemon_threads = True
+        # Python's own five are soon full when threads connect at once; the kernel then has them ask again a second
+        # later, which is longer than the client waits.
+        request_queue_size = 128
 
         def handle_error(self, *_: object) -> None:
             """Handshakes that fail are what some tests are about."""

@@ -10347,7 +10347,7 @@ export type TablesQuery = {
     /**
      * Cursor
      *
-     * next_cursor of the page before; opaque. Numbers move: a table may be met twice or not at all
+     * next_cursor of the page before; opaque. The pages of a list show the same moment. Ten minutes after it they show the present: a table may then be met twice or not at all
      */
     cursor?: string | null;
     /**
@@ -19861,7 +19861,7 @@ export type ListTableMetricsData = {
         /**
          * Cursor
          *
-         * next_cursor of the page before; opaque. Numbers move: a table may be met twice or not at all
+         * next_cursor of the page before; opaque. The pages of a list show the same moment. Ten minutes after it they show the present: a table may then be met twice or not at all
          */
         cursor?: string | null;
         /**
