@@ -109,7 +109,8 @@ func cpus(page *metrics.Page, proc procfs.FS, report *agent.TuningReport) error 
 		return err
 	}
 	interrupts := map[int]bool{}
-	if report.Pins != nil {
+	// Nothing is pinned on a machine that others share: there the plan says only what would be.
+	if report.Pins != nil && report.Environment != agent.SharedMachine {
 		// A list that cannot be read marks none.
 		chosen, _ := pinning.ParseList(report.Pins.IRQ)
 		for _, id := range chosen {

@@ -65,6 +65,20 @@ func recorded(t *testing.T, data string) string {
 	return root
 }
 
+func TestNoCPUOfASharedMachineIsSaidToTakeTheInterrupts(t *testing.T) {
+	data := t.TempDir()
+	source := &machinemetrics.Source{
+		Root: recorded(t, data), Data: data, EnginePID: func(context.Context) int { return 0 },
+		Tuning: func(context.Context) (agent.TuningReport, error) {
+			return agent.TuningReport{Environment: agent.SharedMachine, Pins: &agent.TuningPins{IRQ: "0"}}, nil
+		},
+	}
+	page := served(t, source)
+	if !strings.Contains(page, `ringmaster_node_cpu_seconds_total{cpu="0",mode="idle",irq="false"} 3`) {
+		t.Errorf("CPU 0 is not told, or said to take the interrupts:\n%s", page)
+	}
+}
+
 func TestAMachineIsTold(t *testing.T) {
 	data := t.TempDir()
 	report := agent.TuningReport{
