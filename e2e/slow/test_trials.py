@@ -20,6 +20,7 @@ TRIALS = {
     "a repair at several intensities, and its brake": ("repair_pace",),
     "all changes, while an application works": ("driver_under_change",),
     "nodes without a control plane": ("static_stability",),
+    "alerts, from a fault to a receiver": ("alerts",),
     "a restore to a moment, into another shape": ("point_in_time",),
     "restore drills, and no machine is left": ("restore_drill",),
     "data of others, from copied snapshots and from Medusa": ("import_foreign",),
