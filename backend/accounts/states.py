@@ -29,6 +29,7 @@ class Permission(StrEnum):
     CQL_READ = "cql:read"
     CQL_WRITE = "cql:write"
     IMAGES_WRITE = "images:write"
+    PRICES_WRITE = "prices:write"
 
 
 # What a statement may read is the database's to say: it takes a role of the database and its password besides.
@@ -58,7 +59,7 @@ PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.OWNER: _ADMIN,
 }
 
-PLATFORM = frozenset({Permission.IMAGES_WRITE})
+PLATFORM = frozenset({Permission.IMAGES_WRITE, Permission.PRICES_WRITE})
 """What is everybody's, and so no role's: for people who run the installation, beside their role in an organisation."""
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -203,3 +204,32 @@ def _settings(data: _EngineData) -> list[EngineSetting]:
 def record_memory_budget(region_id: str, budget_mib: int | None) -> None:
     """What the provider says all nodes of the region may use together, in MiB; None: only the provider knows."""
     Region.objects.filter(id=region_id).update(memory_budget_mib=budget_mib, memory_budget_at=timezone.now())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedMachine:
+    """What a provider asks for a machine type on demand, with its local disks. Micro-dollars an hour."""
+
+    provider: str
+    region: str
+    name: str
+    micros_per_hour: int
+    day: date
+
+
+def listed_machines() -> list[ListedMachine]:
+    """From data/*.json: of all clouds, whether the installation offers them or not."""
+    found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in sorted(DATA.glob("*.json"))]
+    return [
+        ListedMachine(
+            provider=provider.id,
+            region=one.price_region,
+            name=one.name,
+            micros_per_hour=one.price_micros_per_hour,
+            day=one.price_date,
+        )
+        for each in found
+        for provider in each.providers
+        for one in provider.machine_types
+        if one.price_micros_per_hour is not None and one.price_date is not None
+    ]

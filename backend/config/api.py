@@ -34,6 +34,7 @@ from backend.images.api import router as images
 from backend.imports.api import router as imports
 from backend.metrics.api import router as metrics
 from backend.operations.api import router as operations
+from backend.prices.api import router as prices
 from backend.repairs.api import router as repairs
 from backend.tuning.api import router as tuning
 
@@ -104,6 +105,7 @@ api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", cloud_accounts)
 api.add_router("", images)
+api.add_router("", prices)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

@@ -22,6 +22,7 @@ INSTALLED_APPS = [
     "backend.accounts",
     "backend.audit",
     "backend.catalog",
+    "backend.prices",
     "backend.operations",
     "backend.cloud_accounts",
     "backend.images",

@@ -136,6 +136,10 @@ def new_table_change_id() -> str:
     return new_id("tch")
 
 
+def new_price_id() -> str:
+    return new_id("prc")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

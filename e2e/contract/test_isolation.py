@@ -79,8 +79,8 @@ def operations_with_ids() -> list[tuple[str, str, str]]:
         (method, path, operation["operationId"])
         for path, item in paths.items()
         for method, operation in item.items()
-        # Images are the installation's, and everybody sees them.
-        if method in {"get", "post", "put", "patch", "delete"} and "_id}" in path.replace("{image_id}", "")
+        # Images and prices are the installation's, and everybody sees them.
+        if method in {"get", "post", "put", "patch", "delete"} and "_id}" in re.sub("{(image|price)_id}", "", path)
     ]
 
 

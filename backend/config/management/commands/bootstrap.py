@@ -18,10 +18,11 @@ from backend.clusters.authorities import (
     write_enrol_certificate,
     write_prometheus_certificate,
 )
+from backend.prices import actions as prices
 
 
 class Command(BaseCommand):
-    help = "Loads the catalogue, makes the control plane's certificates, and the first organisation with its owner."
+    help = "Loads catalogue and price book; makes certificates, and the first organisation with its owner."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--organisation", required=True, help="name of the first organisation")
@@ -39,6 +40,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         catalog.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)
+        prices.load()
         ensure_control_plane_pki()
         ensure_operators()
         if options["enrol_certificate_file"] and options["enrol_key_file"]:

@@ -3281,6 +3281,26 @@ export type Consistency = 'ANY' | 'ONE' | 'TWO' | 'THREE' | 'QUORUM' | 'ALL' | '
 export type CopyState = 'running' | 'complete' | 'cancelled';
 
 /**
+ * CostAmounts
+ *
+ * Millionths of a US dollar. A month is 730 hours, a year 8,760.
+ */
+export type CostAmounts = {
+    /**
+     * Hour
+     */
+    hour: number;
+    /**
+     * Month
+     */
+    month: number;
+    /**
+     * Year
+     */
+    year: number;
+};
+
+/**
  * CqlAnswer
  *
  * One page of what a statement gave.
@@ -4934,6 +4954,102 @@ export type DynamoDb = {
 };
 
 /**
+ * DynamoDbAnswer
+ */
+export type DynamoDbAnswer = {
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Prices Of
+     *
+     * Day of the unit prices
+     */
+    prices_of: string;
+    /**
+     * Bills
+     */
+    bills: Array<DynamoDbBill>;
+};
+
+/**
+ * DynamoDbBill
+ */
+export type DynamoDbBill = {
+    /**
+     * Mode
+     *
+     * provisioned, on_demand, reserved_1y or reserved_3y
+     */
+    mode: string;
+    /**
+     * Lines
+     */
+    lines: Array<DynamoDbCostLine>;
+    total: CostAmounts;
+};
+
+/**
+ * DynamoDbCostLine
+ */
+export type DynamoDbCostLine = {
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Formula
+     */
+    formula: string;
+    amounts: CostAmounts;
+};
+
+/**
+ * DynamoDbOrder
+ */
+export type DynamoDbOrder = {
+    /**
+     * Reads Per Second
+     */
+    reads_per_second: number;
+    /**
+     * Writes Per Second
+     */
+    writes_per_second: number;
+    /**
+     * Row Bytes
+     *
+     * DynamoDB takes rows of up to 400 KiB
+     */
+    row_bytes?: number;
+    /**
+     * Data Bytes
+     */
+    data_bytes: number;
+    /**
+     * Spare Percent
+     *
+     * Provisioned beyond the load
+     */
+    spare_percent?: number;
+    /**
+     * Strong Reads
+     *
+     * False: eventually consistent, at half the price
+     */
+    strong_reads?: boolean;
+};
+
+/**
  * EffectivePermission
  */
 export type EffectivePermission = {
@@ -5041,6 +5157,228 @@ export type ErrorDetail = {
      * Quote it when you ask for help; it is in the logs and the audit log too
      */
     request_id: string;
+};
+
+/**
+ * EstimateAnswer
+ */
+export type EstimateAnswer = {
+    /**
+     * Currency
+     *
+     * USD
+     */
+    currency: string;
+    /**
+     * Priced At
+     *
+     * By the prices in force then
+     */
+    priced_at: string;
+    /**
+     * Estimates
+     *
+     * What was asked for, then the alternatives in their order
+     */
+    estimates: Array<ShapeEstimate>;
+};
+
+/**
+ * EstimateBill
+ *
+ * Everything, with machines bought in one way. Lines sum to the total exactly.
+ */
+export type EstimateBill = {
+    term: Term;
+    /**
+     * Lines
+     */
+    lines: Array<EstimateLine>;
+    total: CostAmounts;
+    /**
+     * Against the same cluster on demand; null: no price on demand
+     */
+    saved: CostAmounts | null;
+    /**
+     * Of an alternative: its total less that of the first cluster bought the same way; null: no such
+     */
+    difference: CostAmounts | null;
+};
+
+/**
+ * EstimateLine
+ */
+export type EstimateLine = {
+    item: Item;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Formula
+     *
+     * How it is worked out, per hour, in words
+     */
+    formula: string;
+    amounts: CostAmounts;
+    price: EstimatePrice;
+};
+
+/**
+ * EstimateLoad
+ *
+ * What applications do with the cluster; from it comes the traffic between zones.
+ */
+export type EstimateLoad = {
+    /**
+     * Reads Per Second
+     */
+    reads_per_second?: number;
+    /**
+     * Writes Per Second
+     */
+    writes_per_second?: number;
+    /**
+     * Row Bytes
+     *
+     * Bytes of a row as it is sent
+     */
+    row_bytes?: number;
+    /**
+     * Clients In Zone
+     *
+     * Every client asks a node of its own zone
+     */
+    clients_in_zone?: boolean;
+};
+
+/**
+ * EstimateOrder
+ */
+export type EstimateOrder = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes
+     *
+     * Of all zones together
+     */
+    nodes: number;
+    /**
+     * Zones
+     *
+     * Each holds one replica of every row
+     */
+    zones?: number;
+    /**
+     * Block Bytes Per Node
+     *
+     * Disks that are bought beside the machine
+     */
+    block_bytes_per_node?: number;
+    /**
+     * Block Class
+     *
+     * For example gp3; null: the provider's first
+     */
+    block_class?: string | null;
+    /**
+     * Backup Class
+     *
+     * Class of object storage that backups are kept in
+     */
+    backup_class?: string;
+    load?: EstimateLoad;
+    /**
+     * Backup Bytes
+     *
+     * All backups together, as they are stored
+     */
+    backup_bytes?: number;
+    /**
+     * Backup Writes Per Month
+     *
+     * Requests that write objects
+     */
+    backup_writes_per_month?: number;
+    /**
+     * Backup Reads Per Month
+     *
+     * Requests that read objects
+     */
+    backup_reads_per_month?: number;
+    /**
+     * Traffic Out Bytes Per Month
+     *
+     * To the internet
+     */
+    traffic_out_bytes_per_month?: number;
+    /**
+     * Alternatives
+     *
+     * Other regions, types, providers or numbers of nodes, for the same load and backups
+     */
+    alternatives?: Array<ShapeOrder>;
+};
+
+/**
+ * EstimatePrice
+ */
+export type EstimatePrice = {
+    /**
+     * Micros
+     *
+     * Millionths of a US dollar per unit; of markup: of the provider's cost
+     */
+    micros: number;
+    /**
+     * Unit
+     */
+    unit: string;
+    /**
+     * Region
+     *
+     * Whose price it is; null: of all regions of the provider
+     */
+    region: string | null;
+    /**
+     * Origin
+     */
+    origin: string;
+    /**
+     * Valid From
+     */
+    valid_from: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Source Date
+     */
+    source_date: string | null;
+    /**
+     * Assumption
+     *
+     * Nobody published it: a figure to begin with
+     */
+    assumption: boolean;
+    /**
+     * Borrowed
+     *
+     * No price of the region is known; it is that of the reference region
+     */
+    borrowed: boolean;
 };
 
 /**
@@ -6207,6 +6545,13 @@ export type InvitationPage = {
  * Where the figures of a machine type's local disks come from.
  */
 export type IoSource = 'preset' | 'gcp_ladder';
+
+/**
+ * Item
+ *
+ * What has a price.
+ */
+export type Item = 'machine' | 'block_storage' | 'object_storage' | 'object_writes' | 'object_reads' | 'traffic_in_zone' | 'traffic_across_zones' | 'traffic_out' | 'node_fee' | 'cluster_fee' | 'markup';
 
 /**
  * LocationKind
@@ -7659,6 +8004,13 @@ export type OrganisationRef = {
 };
 
 /**
+ * Origin
+ *
+ * list: what the provider publishes, or the product's default. operator: what this installation's people say.
+ */
+export type Origin = 'list' | 'operator';
+
+/**
  * PageQuery
  *
  * The query parameters of every list. Ids sort by age, so the last id of a page says where the next one starts.
@@ -7745,7 +8097,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write' | 'prices:write';
 
 /**
  * Plan
@@ -7856,6 +8208,208 @@ export type PlannedWork = {
      * Names of the nodes it is done on, in order; empty: on the cluster
      */
     nodes: Array<string>;
+};
+
+/**
+ * Price
+ *
+ * One price from a full hour on, until a later one of the same thing and origin takes its place.
+ */
+export type Price = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     *
+     * null: all regions of the provider
+     */
+    region: string | null;
+    item: Item;
+    /**
+     * Name
+     *
+     * Machine type or class of storage; may be empty
+     */
+    name: string;
+    /**
+     * Of machines
+     */
+    term: Term | null;
+    /**
+     * Unit
+     *
+     * What `micros` is paid for
+     */
+    unit: string;
+    /**
+     * list: published, or the product's default. operator: this installation's, and goes before
+     */
+    origin: Origin;
+    /**
+     * Micros
+     *
+     * Millionths of a US dollar; of markup: of the provider's cost. null: the list's counts again
+     */
+    micros: number | null;
+    /**
+     * Includes Local Disk
+     */
+    includes_local_disk: boolean | null;
+    /**
+     * Valid From
+     */
+    valid_from: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Source Date
+     */
+    source_date: string | null;
+    /**
+     * Assumption
+     *
+     * Nobody published it: a figure to begin with
+     */
+    assumption: boolean;
+    /**
+     * Note
+     */
+    note: string;
+    /**
+     * Created By
+     *
+     * Empty: came with the product
+     */
+    created_by: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * PriceFilter
+ */
+export type PriceFilter = {
+    /**
+     * Provider
+     */
+    provider?: string | null;
+    /**
+     * Region
+     */
+    region?: string | null;
+    item?: Item | null;
+    /**
+     * Name
+     */
+    name?: string | null;
+    origin?: Origin | null;
+};
+
+/**
+ * PriceOrder
+ *
+ * A price of the operator's. It goes before the list's.
+ */
+export type PriceOrder = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     *
+     * Empty: all regions of the provider
+     */
+    region?: string;
+    item: Item;
+    /**
+     * Name
+     *
+     * Of machines and storage: the machine type, or the class of storage
+     */
+    name?: string;
+    /**
+     * Of machines; null: on demand
+     */
+    term?: Term | null;
+    /**
+     * Micros
+     *
+     * Millionths of a US dollar per unit of the item; of markup: millionths of the provider's cost
+     */
+    micros: number;
+    /**
+     * Includes Local Disk
+     *
+     * Of machines: with its local disks
+     */
+    includes_local_disk?: boolean | null;
+    /**
+     * Valid From
+     *
+     * A full hour that has not begun; null: the coming one
+     */
+    valid_from?: string | null;
+    /**
+     * Source
+     *
+     * Where the figure is from
+     */
+    source?: string;
+    /**
+     * Source Date
+     */
+    source_date?: string | null;
+    /**
+     * Note
+     */
+    note?: string;
+};
+
+/**
+ * PricePage
+ */
+export type PricePage = {
+    /**
+     * Items
+     */
+    items: Array<Price>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * PriceUpload
+ */
+export type PriceUpload = {
+    /**
+     * Prices
+     *
+     * All of them or, on error, none
+     */
+    prices: Array<PriceOrder>;
+};
+
+/**
+ * PricesUploaded
+ */
+export type PricesUploaded = {
+    /**
+     * Items
+     */
+    items: Array<Price>;
 };
 
 /**
@@ -9825,6 +10379,94 @@ export type SetupStep = {
 export type Severity = 'info' | 'warning' | 'critical';
 
 /**
+ * ShapeEstimate
+ */
+export type ShapeEstimate = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes
+     */
+    nodes: number;
+    /**
+     * Zones
+     */
+    zones: number;
+    /**
+     * Bills
+     *
+     * On demand first. Empty: the machine type has no price
+     */
+    bills: Array<EstimateBill>;
+    /**
+     * Missing
+     *
+     * What has no price and is not counted, a sentence each
+     */
+    missing: Array<string>;
+};
+
+/**
+ * ShapeOrder
+ *
+ * A cluster that could be ordered. The provider need not be one that this installation offers.
+ */
+export type ShapeOrder = {
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes
+     *
+     * Of all zones together
+     */
+    nodes: number;
+    /**
+     * Zones
+     *
+     * Each holds one replica of every row
+     */
+    zones?: number;
+    /**
+     * Block Bytes Per Node
+     *
+     * Disks that are bought beside the machine
+     */
+    block_bytes_per_node?: number;
+    /**
+     * Block Class
+     *
+     * For example gp3; null: the provider's first
+     */
+    block_class?: string | null;
+    /**
+     * Backup Class
+     *
+     * Class of object storage that backups are kept in
+     */
+    backup_class?: string;
+};
+
+/**
  * SilenceState
  *
  * As Alertmanager calls them.
@@ -10407,6 +11049,13 @@ export type TakeOverOrder = {
      */
     way_back_days?: number;
 };
+
+/**
+ * Term
+ *
+ * How a machine is bought. Everything else has no term: on demand.
+ */
+export type Term = 'on_demand' | 'reserved_1y' | 'reserved_3y' | 'spot';
 
 /**
  * ThresholdFacts
@@ -20159,6 +20808,132 @@ export type GetDrillResponses = {
 
 export type GetDrillResponse = GetDrillResponses[keyof GetDrillResponses];
 
+export type EstimateCostData = {
+    body: EstimateOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/estimates';
+};
+
+export type EstimateCostErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EstimateCostError = EstimateCostErrors[keyof EstimateCostErrors];
+
+export type EstimateCostResponses = {
+    /**
+     * OK
+     */
+    200: EstimateAnswer;
+};
+
+export type EstimateCostResponse = EstimateCostResponses[keyof EstimateCostResponses];
+
+export type EstimateDynamodbData = {
+    body: DynamoDbOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/estimates/dynamodb';
+};
+
+export type EstimateDynamodbErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EstimateDynamodbError = EstimateDynamodbErrors[keyof EstimateDynamodbErrors];
+
+export type EstimateDynamodbResponses = {
+    /**
+     * OK
+     */
+    200: DynamoDbAnswer;
+};
+
+export type EstimateDynamodbResponse = EstimateDynamodbResponses[keyof EstimateDynamodbResponses];
+
 export type StreamEventsData = {
     body?: never;
     path?: never;
@@ -21698,6 +22473,209 @@ export type GetOrganisationResponses = {
 };
 
 export type GetOrganisationResponse = GetOrganisationResponses[keyof GetOrganisationResponses];
+
+export type ListPricesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Provider
+         */
+        provider?: string | null;
+        /**
+         * Region
+         */
+        region?: string | null;
+        item?: Item | null;
+        /**
+         * Name
+         */
+        name?: string | null;
+        origin?: Origin | null;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/prices';
+};
+
+export type ListPricesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
+
+export type ListPricesResponses = {
+    /**
+     * OK
+     */
+    200: PricePage;
+};
+
+export type ListPricesResponse = ListPricesResponses[keyof ListPricesResponses];
+
+export type UploadPricesData = {
+    body: PriceUpload;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/prices';
+};
+
+export type UploadPricesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UploadPricesError = UploadPricesErrors[keyof UploadPricesErrors];
+
+export type UploadPricesResponses = {
+    /**
+     * Created
+     */
+    201: PricesUploaded;
+};
+
+export type UploadPricesResponse = UploadPricesResponses[keyof UploadPricesResponses];
+
+export type TakeBackPriceData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Price Id
+         */
+        price_id: string;
+    };
+    query?: never;
+    url: '/api/v1/prices/{price_id}';
+};
+
+export type TakeBackPriceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type TakeBackPriceError = TakeBackPriceErrors[keyof TakeBackPriceErrors];
+
+export type TakeBackPriceResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type TakeBackPriceResponse = TakeBackPriceResponses[keyof TakeBackPriceResponses];
 
 export type GetRestoreData = {
     body?: never;

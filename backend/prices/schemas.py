@@ -1,0 +1,114 @@
+"""The price book on the wire."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Self
+
+from ninja import Schema
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.prices.states import NAMED, Item, Origin, Term
+
+Word = Annotated[str, StringConstraints(max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$")]
+SomeWord = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+ProviderName = Annotated[str, StringConstraints(min_length=1, max_length=32, pattern=r"^[a-z][a-z0-9-]*$")]
+MICROS_LIMIT = 10**15
+UPLOAD_LIMIT = 1000
+
+
+def _moment(value: Any) -> Any:
+    """Bodies are read strictly, in which a moment would not come as text."""
+    if not isinstance(value, str):
+        return value
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError("Say the time zone, for example 2027-01-01T00:00:00Z")
+    if not 2000 <= moment.year <= 2100:
+        raise ValueError("Name a year from 2000 to 2100")
+    return moment.astimezone(UTC)
+
+
+def _day(value: Any) -> Any:
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+class PriceOrder(RequestBody):
+    """A price of the operator's. It goes before the list's."""
+
+    provider: ProviderName
+    region: Word = Field("", description="Empty: all regions of the provider")
+    item: Annotated[Item, Field(strict=False)]
+    name: Word = Field("", description="Of machines and storage: the machine type, or the class of storage")
+    term: Annotated[Term, Field(strict=False)] | None = Field(None, description="Of machines; null: on demand")
+    micros: int = Field(
+        ge=0,
+        le=MICROS_LIMIT,
+        description="Millionths of a US dollar per unit of the item; of markup: millionths of the provider's cost",
+    )
+    includes_local_disk: bool | None = Field(None, description="Of machines: with its local disks")
+    valid_from: Annotated[datetime, BeforeValidator(_moment)] | None = Field(
+        None, description="A full hour that has not begun; null: the coming one"
+    )
+    source: Annotated[Line, StringConstraints(max_length=300)] = Field("", description="Where the figure is from")
+    source_date: Annotated[date, BeforeValidator(_day)] | None = None
+    note: Annotated[Line, StringConstraints(max_length=300)] = ""
+
+    @model_validator(mode="after")
+    def _fits_the_item(self) -> Self:
+        if (self.item in NAMED) is not bool(self.name):
+            named = ", ".join(sorted(NAMED))
+            raise ValueError(f"A name belongs to these items, and to no other: {named}")
+        if self.term is not None and self.item is not Item.MACHINE:
+            raise ValueError("Only machines have a term")
+        if self.includes_local_disk is not None and self.item is not Item.MACHINE:
+            raise ValueError("Only machines have local disks")
+        return self
+
+
+class PriceUpload(RequestBody):
+    prices: list[PriceOrder] = Field(
+        min_length=1, max_length=UPLOAD_LIMIT, description="All of them or, on error, none"
+    )
+
+
+class PriceFilter(Schema):
+    provider: ProviderName | None = None
+    region: SomeWord | None = None
+    item: Item | None = None
+    name: SomeWord | None = None
+    origin: Origin | None = None
+
+
+class Price(Schema):
+    """One price from a full hour on, until a later one of the same thing and origin takes its place."""
+
+    id: str
+    provider: str
+    region: str | None = Field(description="null: all regions of the provider")
+    item: Item
+    name: str = Field(description="Machine type or class of storage; may be empty")
+    term: Term | None = Field(description="Of machines")
+    unit: str = Field(description="What `micros` is paid for")
+    origin: Origin = Field(
+        description="list: published, or the product's default. operator: this installation's, and goes before"
+    )
+    micros: int | None = Field(
+        description="Millionths of a US dollar; of markup: of the provider's cost. null: the list's counts again"
+    )
+    includes_local_disk: bool | None
+    valid_from: datetime
+    source: str
+    source_date: date | None
+    assumption: bool = Field(description="Nobody published it: a figure to begin with")
+    note: str
+    created_by: str = Field(description="Empty: came with the product")
+    allowed_actions: list[AllowedAction]
+
+
+class PricePage(Schema):
+    items: list[Price]
+    next_cursor: str | None
+
+
+class PricesUploaded(Schema):
+    items: list[Price]
