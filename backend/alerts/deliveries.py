@@ -49,7 +49,7 @@ def test_content(receiver: AlertReceiver, actor: str) -> dict[str, Any]:
         hint=f"Nothing is wrong: {actor} asked for it.",
         organisation_id=receiver.organisation_id,
         cluster=None,
-        url=settings.ENV.ringmaster_public_url,
+        url=f"{settings.ENV.ringmaster_public_url}/alerts?receiver={receiver.id}",
         alerts=[],
     )
 

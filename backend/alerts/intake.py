@@ -157,7 +157,7 @@ def _message(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -
         hint=first_said["hint"],
         organisation_id=cluster.organisation_id,
         cluster={"id": cluster.id, "name": cluster.name},
-        url=f"{settings.ENV.ringmaster_public_url}/clusters/{cluster.id}?tab=dashboards",
+        url=f"{settings.ENV.ringmaster_public_url}/clusters/{cluster.id}?tab=alerts",
         alerts=[
             {
                 "fingerprint": each.fingerprint,

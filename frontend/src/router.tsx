@@ -7,6 +7,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import {
+  alertReceiversQuery,
   allCloudAccountsQuery,
   auditQuery,
   backupLocationsQuery,
@@ -17,6 +18,7 @@ import {
   cloudAccountsQuery,
   clusterQuery,
   clustersQuery,
+  firingAlertsQuery,
   imagesQuery,
   invitationsQuery,
   membersQuery,
@@ -202,6 +204,22 @@ const backupsRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/backups"), "BackupsPage"),
 });
 
+const alertsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/alerts",
+  validateSearch: (search: Record<string, unknown>): { after?: string[]; receiver?: string; sent?: string[] } => ({
+    after: readCursors(search.after),
+    receiver: readText(search.receiver),
+    sent: readCursors(search.sent),
+  }),
+  loaderDeps: ({ search: { after } }) => ({ after }),
+  loader: ({ deps: { after } }) => {
+    void queryClient.prefetchQuery(firingAlertsQuery());
+    void queryClient.prefetchQuery(alertReceiversQuery(lastCursor(after)));
+  },
+  component: lazyRouteComponent(() => import("./pages/alerts"), "AlertsPage"),
+});
+
 const cloudAccountsRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/cloud-accounts",
@@ -284,6 +302,7 @@ export const router = createRouter({
       nodeRoute,
       operationsRoute,
       operationRoute,
+      alertsRoute,
       backupsRoute,
       cloudAccountsRoute,
       cloudAccountRoute,

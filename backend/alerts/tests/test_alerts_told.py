@@ -69,7 +69,9 @@ def test_an_alert_is_kept_from_its_beginning_to_its_end(api: ApiClient, active: 
     assert [one["state"] for one in api.get("/alerts?state=firing").json()["items"]] == ["firing"]
 
 
-def test_each_receiver_that_wants_it_gets_one_message_of_a_group(active: Cluster, foreign: Cluster, token: str):
+def test_each_receiver_that_wants_it_gets_one_message_of_a_group(
+    active: Cluster, foreign: Cluster, token: str, settings: Any
+):
     mine = active.organisation_id
     wants = receiver(mine, severity="warning", cluster_ids=[active.id])
     receiver(mine, "only critical", severity="critical")
@@ -83,6 +85,7 @@ def test_each_receiver_that_wants_it_gets_one_message_of_a_group(active: Cluster
     assert [each["status"] for each in row.content["alerts"]] == ["firing", "resolved"]
     assert row.content["summary"] == f"{active.name}: Disk 80 % full: 83.0 % (limit 80.0 %): {one.name}"
     assert row.content["cluster"] == {"id": active.id, "name": active.name}
+    assert row.content["url"] == f"{settings.ENV.ringmaster_public_url}/clusters/{active.id}?tab=alerts"
 
 
 def test_labels_that_name_a_cluster_of_others_or_none_are_dropped(active: Cluster, foreign: Cluster, token: str):

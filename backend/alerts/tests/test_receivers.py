@@ -98,12 +98,14 @@ def test_it_can_be_changed_and_switched_off(api: ApiClient, tenant: Tenant, acti
     assert AuditRecord.objects.filter(action="alert_receiver.update").count() == 1
 
 
-def test_a_test_is_a_message_like_others_ten_a_minute(api: ApiClient, tenant: Tenant):
+def test_a_test_is_a_message_like_others_ten_a_minute(api: ApiClient, tenant: Tenant, settings: Any):
     made = make(api)
     answer = api.post(f"/alert-receivers/{made['id']}/test")
     assert (answer.status_code, answer.json()["kind"], answer.json()["state"]) == (202, "test", "pending")
     listed = api.get(f"/alert-receivers/{made['id']}/deliveries").json()["items"]
     assert [one["id"] for one in listed] == [answer.json()["id"]]
+    page = f"{settings.ENV.ringmaster_public_url}/alerts?receiver={made['id']}"
+    assert AlertDelivery.objects.get().content["url"] == page
     for _ in range(9):
         assert api.post(f"/alert-receivers/{made['id']}/test").status_code == 202
     assert api.post(f"/alert-receivers/{made['id']}/test").status_code == 429

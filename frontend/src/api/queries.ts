@@ -23,6 +23,7 @@ import type {
   DrillOrder,
   GetClusterMetricsData,
   ListAuditRecordsData,
+  ListClusterAlertsData,
   ListClustersData,
   ListOperationsData,
   ListTableMetricsData,
@@ -323,6 +324,39 @@ export const tablePlanQuery = (clusterId: string, of: { advice: string } | { cha
   retry: false,
 });
 
+/** What fires is Alertmanager's: no event tells of it, so it is asked for again as often as rules are evaluated. */
+const ofAlertmanager = { refetchInterval: METRICS_MS, staleTime: 2000, retry: 1 };
+
+export const firingAlertsQuery = () => ({ ...generated.listFiringAlertsOptions(), ...ofAlertmanager });
+
+export const clusterFiringAlertsQuery = (id: string) => ({
+  ...generated.listClusterFiringAlertsOptions({ path: { cluster_id: id } }),
+  ...ofAlertmanager,
+});
+
+export const alertSilencesQuery = (id: string) => ({
+  ...generated.listAlertSilencesOptions({ path: { cluster_id: id } }),
+  ...ofAlertmanager,
+});
+
+export const alertRulesQuery = (id: string) => generated.listAlertRulesOptions({ path: { cluster_id: id } });
+
+export type AlertsWish = Omit<NonNullable<ListClusterAlertsData["query"]>, "limit" | "cursor">;
+
+export const clusterAlertsQuery = (id: string, wish: AlertsWish, cursor?: string) => ({
+  ...generated.listClusterAlertsOptions({ path: { cluster_id: id }, query: { limit: PAGE_SIZE, cursor, ...wish } }),
+  placeholderData: keepPreviousData,
+});
+
+export const alertReceiversQuery = (cursor?: string) => ({
+  ...generated.listAlertReceiversOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+/** What was sent to a receiver; the first page holds the newest. */
+export const alertDeliveriesQuery = (receiverId: string, cursor?: string) =>
+  generated.listAlertDeliveriesOptions({ path: { receiver_id: receiverId }, query: { limit: PAGE_SIZE, cursor } });
+
 /** What nodes can be asked, and what they were. */
 export const diagnosticsQuery = (id: string) => generated.getDiagnosticsOptions({ path: { cluster_id: id } });
 
@@ -356,6 +390,8 @@ export {
   checkClusterOrderMutation,
   cloneClusterMutation,
   closeCqlSessionMutation,
+  createAlertReceiverMutation,
+  createAlertSilenceMutation,
   createBackupLocationMutation,
   createBackupMutation,
   createBackupScheduleMutation,
@@ -366,6 +402,7 @@ export {
   createNetworkConnectionMutation,
   createRoleMutation,
   createTokenMutation,
+  deleteAlertReceiverMutation,
   deleteBackupLocationMutation,
   deleteBackupMutation,
   deleteBackupScheduleMutation,
@@ -375,6 +412,7 @@ export {
   deleteRoleMutation,
   deprecateImageMutation,
   dismissAdviceMutation,
+  expireAlertSilenceMutation,
   forgetCqlStatementMutation,
   grantRoleMutation,
   makeImageDefaultMutation,
@@ -399,6 +437,7 @@ export {
   revokeInvitationMutation,
   revokeRoleMutation,
   revokeTokenMutation,
+  rotateAlertReceiverSecretMutation,
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
   runRepairMutation,
@@ -409,7 +448,10 @@ export {
   setRepairScheduleMutation,
   startDrillMutation,
   takeOverMutation,
+  testAlertReceiverMutation,
   undoTableChangeMutation,
+  updateAlertReceiverMutation,
+  updateAlertRuleMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
   verifyBackupMutation,

@@ -7,6 +7,7 @@ import { clusterPage, clusterPageHref } from "../pages/cluster-pages";
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
   operations: "Operations",
+  alerts: "Alerts",
   backups: "Backups",
   "cloud-accounts": "Cloud accounts",
   images: "Images",

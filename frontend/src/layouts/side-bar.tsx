@@ -7,6 +7,7 @@ import { CLUSTER_PAGE_GROUPS, CLUSTER_PAGES, clusterPageAt, clusterPageHref } fr
 const NAVIGATION: SideNavigationProps.Item[] = [
   { type: "link", text: "Clusters", href: "/clusters" },
   { type: "link", text: "Operations", href: "/operations" },
+  { type: "link", text: "Alerts", href: "/alerts" },
   { type: "link", text: "Backups", href: "/backups" },
   { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
   { type: "link", text: "Images", href: "/images" },

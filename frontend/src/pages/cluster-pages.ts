@@ -1,9 +1,11 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import {
   adviceQuery,
+  alertRulesQuery,
   type Cluster,
   catalogQuery,
   clusterBackupsQuery,
+  clusterFiringAlertsQuery,
   clusterNodesQuery,
   connectionQuery,
   cqlConsoleQuery,
@@ -74,6 +76,17 @@ export const CLUSTER_PAGES = [
     },
   ),
   page("dashboards", "Dashboards", "Monitoring", () => import("./cluster-dashboards"), "ClusterDashboards"),
+  page(
+    "alerts",
+    "Alerts",
+    "Monitoring",
+    () => import("./cluster-alerts"),
+    "ClusterAlerts",
+    (id) => {
+      void queryClient.prefetchQuery(clusterFiringAlertsQuery(id));
+      void queryClient.prefetchQuery(alertRulesQuery(id));
+    },
+  ),
   page(
     "advice",
     "Advice",

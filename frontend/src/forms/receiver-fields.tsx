@@ -1,0 +1,57 @@
+import FormField from "@cloudscape-design/components/form-field";
+import Multiselect from "@cloudscape-design/components/multiselect";
+import Select from "@cloudscape-design/components/select";
+import { useQuery } from "@tanstack/react-query";
+import { type AlertReceiver, clustersQuery } from "../api";
+import { SEVERITY_OPTIONS } from "../components/alert-parts";
+
+const TOLD = { critical: "Critical only", warning: "Warning and above", info: "Everything" } as const;
+const OPTIONS = SEVERITY_OPTIONS.map(({ value }) => ({ value, label: TOLD[value] })).reverse();
+
+/** From which severity on a receiver is told. */
+export function toldFrom(severity: AlertReceiver["severity"]): string {
+  return TOLD[severity];
+}
+
+/** What a receiver is told: from which severity on, and of which clusters. */
+export function ReceiverScope({
+  severity,
+  clusterIds,
+  errors,
+  onSeverity,
+  onClusters,
+}: {
+  severity: AlertReceiver["severity"];
+  clusterIds: string[];
+  errors: Readonly<Record<string, string>>;
+  onSeverity: (severity: AlertReceiver["severity"]) => void;
+  onClusters: (ids: string[]) => void;
+}) {
+  const clusters = useQuery(clustersQuery({ limit: 200 }));
+  const options = (clusters.data?.items ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  return (
+    <>
+      <FormField label="Tell of" errorText={errors.severity}>
+        <Select
+          selectedOption={OPTIONS.find(({ value }) => value === severity) ?? null}
+          options={OPTIONS}
+          onChange={({ detail }) => onSeverity(detail.selectedOption.value as AlertReceiver["severity"])}
+        />
+      </FormField>
+      <FormField label="Clusters" description="None chosen: all, also those to come." errorText={errors.cluster_ids}>
+        <Multiselect
+          placeholder="All clusters"
+          selectedOptions={clusterIds.map(
+            (id) => options.find(({ value }) => value === id) ?? { value: id, label: id },
+          )}
+          options={options}
+          empty="There are no clusters yet."
+          filteringType="auto"
+          statusType={clusters.isPending ? "loading" : "finished"}
+          deselectAriaLabel={({ label }) => `Leave out ${label}`}
+          onChange={({ detail }) => onClusters(detail.selectedOptions.flatMap(({ value }) => value ?? []))}
+        />
+      </FormField>
+    </>
+  );
+}
