@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 from django.db.models.functions import Now
@@ -52,7 +53,21 @@ class World(Protocol):
 
 Worlds = Callable[[], AbstractContextManager[World]]
 
-_quiet_runs: dict[tuple[str, Worlds], tuple[object, list[int]]] = {}
+
+@dataclass(frozen=True)
+class _Quiet:
+    """What a run that nothing disturbed has shown. `late` are the steps from which on cancelling is refused."""
+
+    snapshot: object
+    positions: list[int]
+    late: list[int]
+
+    @property
+    def early(self) -> list[int]:
+        return [position for position in self.positions if position not in self.late]
+
+
+_quiet_runs: dict[tuple[str, Worlds], _Quiet] = {}
 
 
 class Killed(BaseException):
@@ -92,73 +107,92 @@ def check_killed_after_every_step(code: OperationCode, worlds: Worlds) -> None:
     """The worker is killed after the effect of every step, before it was recorded, and while it closes the operation.
 
     A kill before an effect leaves what the step before has left, which the runner's own tests and failing steps cover.
+    One operation stands all the kills; one that does not goes through them one by one, to tell which it was.
     """
-    undisturbed, positions = _undisturbed(code, worlds)
-    for position in positions:
-        strike = _Strike(_Doing.DO, position, Moment.AFTER, Killed)
+    quiet = _undisturbed(code, worlds)
+
+    def check(strikes: list[_Strike]) -> None:
+        when = f"killed at {_names(strikes)} and while closing"
         with worlds() as world:
             operation = world.start()
-            _drive(operation, _with(code, strike.around))
-            _expect(strike.struck == 1, f"step {position} was never reached")
-            _expect_state(operation, OperationState.SUCCEEDED, f"killed at {strike}")
-            _expect_same(undisturbed, world.snapshot(), f"killed at {strike}")
-    with worlds() as world:
-        operation = world.start()
-        _drive(operation, _killed_while_closing(code))
-        _expect_state(operation, OperationState.SUCCEEDED, "killed while closing")
-        _expect_same(undisturbed, world.snapshot(), "killed while closing")
+            _drive(operation, _killed_while_closing(_with(code, _each(strikes))))
+            missed = [strike.position for strike in strikes if strike.struck != 1]
+            _expect(not missed, f"steps {missed} were never reached")
+            _expect_state(operation, OperationState.SUCCEEDED, when)
+            _expect_same(quiet.snapshot, world.snapshot(), when)
+
+    _together_or_one_by_one(check, lambda: [_death(_Doing.DO, position) for position in quiet.positions])
 
 
-def check_failing_at_every_step_and_cancelled(code: OperationCode, worlds: Worlds) -> None:
+def check_failing_at_every_step_and_cancelled(code: OperationCode, worlds: Worlds, *, again: bool = False) -> None:
     """Every step in turn fails for good, before its effect and with its answer lost; then a person cancels.
 
     The world must be as it was. Past the point of no return cancelling is refused: there the step recovers and the
-    operation must end well.
+    operation must end well. `again`: what was cancelled can be ordered again in the same world, and is.
     """
-    undisturbed, positions = _undisturbed(code, worlds)
-    for position in positions:
-        for moment in Moment:
-            failing = _Strike(_Doing.DO, position, moment, AnswerLost, times=_MOST_ROUNDS)
-            with worlds() as world:
-                operation = world.start()
-                _drive(operation, _with(code, failing.around), until=failing.has_struck_twice)
-                _expect(failing.has_struck_twice(), f"step {position} was never reached")
-                _cancel(operation)
-                if not _can_be_cancelled(operation, position):
-                    failing.times = 0
-                _drive(operation, _with(code, failing.around))
-                operation.refresh_from_db()
-                if _can_be_cancelled(operation, position):
-                    _expect_state(operation, OperationState.CANCELLED, f"failing at {failing}, then cancelled")
-                    _expect_nothing_left(world, f"failing at {failing}, then cancelled")
-                else:
-                    _expect_state(operation, OperationState.SUCCEEDED, f"failing at {failing}, too late to cancel")
-                    _expect_same(undisturbed, world.snapshot(), f"failing at {failing}, too late to cancel")
+    quiet = _undisturbed(code, worlds)
+
+    def check_cancelled(world: World, failing: _Strike) -> None:
+        when = f"failing at {failing}, then cancelled"
+        operation = world.start()
+        _drive(operation, _with(code, failing.around), until=failing.has_struck_twice)
+        _expect(failing.has_struck_twice(), f"step {failing.position} was never reached")
+        _cancel(operation)
+        _drive(operation, _with(code, failing.around))
+        _expect_state(operation, OperationState.CANCELLED, when)
+        _expect_nothing_left(world, when)
+
+    def check_carried_on(strikes: list[_Strike]) -> None:
+        when = f"failing at {_names(strikes)}, too late to cancel"
+        with worlds() as world:
+            operation = world.start()
+            _drive(operation, _with(code, _each(strikes)), until=strikes[0].has_struck_twice)
+            _cancel(operation)
+            _drive(operation, _with(code, _each(strikes)))
+            missed = [strike.position for strike in strikes if not strike.has_struck_twice()]
+            _expect(not missed, f"steps {missed} were never reached")
+            _expect_state(operation, OperationState.SUCCEEDED, when)
+            _expect_same(quiet.snapshot, world.snapshot(), when)
+
+    failing = [
+        _Strike(_Doing.DO, position, moment, AnswerLost, times=_MOST_ROUNDS)
+        for position in quiet.early
+        for moment in Moment
+    ]
+    for together in [failing] if again else [[one] for one in failing]:
+        with worlds() as world:
+            for one in together:
+                check_cancelled(world, one)
+    for moment in Moment:
+        _together_or_one_by_one(check_carried_on, partial(_fail_twice, quiet.late, moment))
 
 
 def check_undo_twice(code: OperationCode, worlds: Worlds) -> None:
     """Cancelled as late as can be, every finished undo is called once more; then the world must be as it was.
 
-    Also with the worker killed after every undo, before it was recorded. A kind that cannot be cancelled passes.
+    Also with the worker killed after every undo, before it was recorded: as in `check_killed_after_every_step`. A kind
+    that cannot be cancelled passes.
     """
-    _, positions = _undisturbed(code, worlds)
+    early = _undisturbed(code, worlds).early
+    if not early:
+        return
     with worlds() as world:
         operation = world.start()
-        last = max((p for p in positions if _can_be_cancelled(operation, p)), default=None)
-        if last is None:
-            return
-        _run_up_to(operation, code, last)
+        _run_up_to(operation, code, early[-1])
         _drive(operation, _with(code, _twice(world, _Doing.UNDO)))
         _expect_state(operation, OperationState.CANCELLED, "with every undo run twice")
         _expect_nothing_left(world, "with every undo run twice")
-    for position in [p for p in positions if p <= last]:
-        strike = _Strike(_Doing.UNDO, position, Moment.AFTER, Killed)
+
+    def check(strikes: list[_Strike]) -> None:
+        when = f"killed at {_names(strikes)}"
         with worlds() as world:
             operation = world.start()
-            _run_up_to(operation, code, last)
-            _drive(operation, _with(code, strike.around))
-            _expect_state(operation, OperationState.CANCELLED, f"killed at {strike}")
-            _expect_nothing_left(world, f"killed at {strike}")
+            _run_up_to(operation, code, early[-1])
+            _drive(operation, _with(code, _each(strikes)))
+            _expect_state(operation, OperationState.CANCELLED, when)
+            _expect_nothing_left(world, when)
+
+    _together_or_one_by_one(check, lambda: [_death(_Doing.UNDO, position) for position in early])
 
 
 @dataclass
@@ -190,6 +224,40 @@ class _Strike:
     def _strike(self) -> None:
         self.struck += 1
         raise self.error(str(self))
+
+
+def _each(strikes: list[_Strike]) -> _Around:
+    """Every one at its step."""
+    of_step = {strike.position: strike for strike in strikes}
+
+    def around(doing: _Doing, context: StepContext, function: StepFunction) -> Outcome:
+        strike = of_step.get(context.step.position)
+        return function(context) if strike is None else strike.around(doing, context, function)
+
+    return around
+
+
+def _together_or_one_by_one(check: Callable[[list[_Strike]], None], strikes: Callable[[], list[_Strike]]) -> None:
+    """Worlds are dear: a world for each strike is made only when one world for all of them has found something."""
+    try:
+        if together := strikes():
+            check(together)
+    except AssertionError:
+        for one in strikes():
+            check([one])
+        raise
+
+
+def _death(doing: _Doing, position: int) -> _Strike:
+    return _Strike(doing, position, Moment.AFTER, Killed)
+
+
+def _fail_twice(positions: list[int], moment: Moment) -> list[_Strike]:
+    return [_Strike(_Doing.DO, position, moment, AnswerLost, times=2) for position in positions]
+
+
+def _names(strikes: list[_Strike]) -> str:
+    return ", ".join(map(str, strikes))
 
 
 def _twice(world: World, doing_twice: _Doing) -> _Around:
@@ -237,11 +305,10 @@ def _killed_while_closing(code: OperationCode) -> OperationCode:
     return replace(code, on_succeeded=on_succeeded)
 
 
-def _undisturbed(code: OperationCode, worlds: Worlds) -> tuple[object, list[int]]:
-    """How the world looks after a quiet run, and the positions of the steps to disturb.
+def _undisturbed(code: OperationCode, worlds: Worlds) -> _Quiet:
+    """A quiet run. The checks of one kind, which name the same `worlds`, share one.
 
-    Of steps of one name these are the first and the last: those on the nodes in between do the same once more. The
-    checks of one kind, which name the same `worlds`, share one quiet run.
+    Disturbed are, of the steps of one name, the first and the last: those on the nodes in between do the same again.
     """
     if (code.kind, worlds) in _quiet_runs:
         return _quiet_runs[code.kind, worlds]
@@ -249,11 +316,12 @@ def _undisturbed(code: OperationCode, worlds: Worlds) -> tuple[object, list[int]
         operation = world.start()
         _drive(operation, code)
         _expect_state(operation, OperationState.SUCCEEDED, "undisturbed")
-        positions: dict[str, list[int]] = {}
+        of_name: dict[str, list[int]] = {}
         for step in operation.steps.order_by("position"):
-            positions.setdefault(step.name, []).append(step.position)
-        ends = {position for of_name in positions.values() for position in (of_name[0], of_name[-1])}
-        return _quiet_runs.setdefault((code.kind, worlds), (world.snapshot(), sorted(ends)))
+            of_name.setdefault(step.name, []).append(step.position)
+        positions = sorted({end for several in of_name.values() for end in (several[0], several[-1])})
+        late = [position for position in positions if not _can_be_cancelled(operation, position)]
+        return _quiet_runs.setdefault((code.kind, worlds), _Quiet(world.snapshot(), positions, late))
 
 
 def _run_up_to(operation: Operation, code: OperationCode, position: int) -> None:

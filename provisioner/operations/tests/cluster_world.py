@@ -125,9 +125,10 @@ class ClusterWorld:
         return Operation.objects.get(id=started["operation"]["id"])
 
     def created(self) -> None:
-        """An active cluster, as a quiet run of its creation leaves it."""
-        self.finish(self.create())
-        self.note()
+        """An active cluster, as a quiet run of its creation leaves it; made once."""
+        if not self.cluster_id:
+            self.finish(self.create())
+            self.note()
 
     def note(self) -> None:
         """What is there now is no leftover."""

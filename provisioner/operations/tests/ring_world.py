@@ -26,7 +26,9 @@ class RingWorld(ClusterWorld):
     replicas: int = 0
 
     def filled(self, *, zones: Sequence[str] = ("fake-1a",), nodes_per_zone: int = 2, replicas: int = 0) -> None:
-        """An active cluster with the keyspace `shop`, which has data on every replica."""
+        """An active cluster with the keyspace `shop`, which has data on every replica; made once."""
+        if self.cluster_id:
+            return
         self.zones, self.nodes_per_zone = tuple(zones), nodes_per_zone
         self.created()
         self.replicas = replicas or min(3, len(self.nodes()))
@@ -108,7 +110,7 @@ class RingWorld(ClusterWorld):
             zones=list(zones),
             machine_type="fake.small",
             nodes_per_zone=1,
-            position=1,
+            position=self.cluster.datacenters.count(),
         )
         taken = [token for node in living for token in node.tokens]
         allocated = tokens.allocate_beside(taken, racks=len(zones), nodes_per_rack=1)

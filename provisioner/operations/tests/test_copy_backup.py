@@ -105,7 +105,7 @@ def test_killed_after_every_step() -> None:
 
 
 def test_failing_at_every_step_and_cancelled() -> None:
-    check_failing_at_every_step_and_cancelled(CODE, fresh)
+    check_failing_at_every_step_and_cancelled(CODE, fresh, again=True)
 
 
 def test_undo_twice() -> None:
