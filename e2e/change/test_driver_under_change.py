@@ -14,8 +14,8 @@ from e2e.trials.static_stability import stay_up
 
 pytestmark = pytest.mark.change
 
-# In this order: every one starts from where the one before has ended. All of them are run in e2e/slow/.
-SHORT = ("replace", "certificates")
+# The one that goes through the most code. All of them are run in e2e/slow/.
+SHORT = ("replace",)
 
 
 @pytest.fixture(scope="module")
