@@ -1,6 +1,7 @@
 """Reading what a plan is made of, and putting a plan into words."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from backend.operations import coordination, turns
 from backend.operations.coordination import Standing, Verdict
 from backend.operations.models import Operation
 from backend.operations.states import OPEN, title
+from backend.prices.estimate import Shape
+from backend.prices.estimates import machines_on_demand
 
 _ENDING_NUMBER = re.compile(r"-([0-9]+)$")
 
@@ -96,7 +99,7 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
             planned.append(_not_possible(change, refused, beside))
             # What comes after it would begin with a state that is not reached.
             break
-        planned.append(_possible(change, facts, proposal, beside))
+        planned.append(_possible(change, facts, proposal, beside) | _costs(facts, proposal.after))
         facts = proposal.after
     return {
         "possible": all(each["reason"] is None for each in planned),
@@ -104,6 +107,30 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
         "expected_seconds": sum(each["expected_seconds"] for each in planned),
         "cost_per_month_micros": sum(each["cost_per_month_micros"] for each in planned),
     }
+
+
+def _costs(before: Facts, after: Facts) -> dict[str, int]:
+    """Nothing where a machine type has no price, and no statement where the machines stay the same."""
+    shapes = _shapes(before), _shapes(after)
+    if shapes[0] == shapes[1]:
+        return {"cost_per_month_micros": 0}
+    was, will = (machines_on_demand(each) for each in shapes)
+    return {"cost_per_month_micros": 0 if was is None or will is None else will.month - was.month}
+
+
+def _shapes(facts: Facts) -> list[Shape]:
+    """The machines of the cluster, by data centre and type."""
+    kinds = Counter((node.datacenter.region, node.machine_type) for node in facts.nodes)
+    return [
+        Shape(
+            provider=facts.cluster.provider,
+            region=region,
+            machine_type=machine_type,
+            nodes=nodes,
+            whole_cluster=number == 0,
+        )
+        for number, ((region, machine_type), nodes) in enumerate(sorted(kinds.items()))
+    ]
 
 
 def check_not_deleted(cluster: Cluster) -> None:
@@ -157,7 +184,6 @@ def _possible(change: AnyChange, facts: Facts, proposal: Proposal, beside: Besid
         "steps_total": sum(len(group) for group in planned.groups),
         "nodes_touched": list(proposal.touched),
         "expected_seconds": planned.expected_seconds,
-        "cost_per_month_micros": 0,
         "impact": list(proposal.impact),
         "warnings": [*proposal.warnings, *([beside.warning] if beside.warning else []), *_not_sure(facts, proposal)],
         "cancellable": _cancellable(planned),

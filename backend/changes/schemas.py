@@ -244,7 +244,8 @@ class PlannedChange(Schema):
     nodes_touched: list[str] = Field(description="Names of the nodes that are added, removed, restarted or changed")
     expected_seconds: int
     cost_per_month_micros: int = Field(
-        description="Change of the cost per month in millionths of the currency unit; 0 where there are no prices"
+        description="Change of the cost of machines on demand, mark-up and fees per month, in millionths of a "
+        "US dollar; 0 where there are no prices"
     )
     impact: list[str] = Field(description="What the application will notice, a sentence each")
     warnings: list[str]

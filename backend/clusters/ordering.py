@@ -1,7 +1,7 @@
 """Checking an order against the catalogue, before anything is written. Says everything that is wrong, in words."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db.models.functions import Lower
@@ -17,6 +17,8 @@ from backend.clusters.queries import room_in, room_warning, used_memory_mib
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
 from backend.images.queries import missing_of_build
+from backend.prices.estimate import Shape
+from backend.prices.estimates import machines_on_demand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +217,17 @@ def _check_memory(checked: CheckedOrder) -> int | None:
     return fit
 
 
+def _shape(checked: CheckedOrder) -> Shape:
+    order = checked.order
+    return Shape(
+        provider=order.provider,
+        region=order.region,
+        machine_type=order.machine_type,
+        nodes=checked.nodes_total,
+        zones=len(order.zones),
+    )
+
+
 def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """What the order would come to. Raises what create_cluster would raise; changes nothing."""
     checked = check_words(order)
@@ -222,6 +235,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     check_build(checked)
     check_name_free(who, order.name)
     fit, warning = check_room(checked, account)
+    cost = machines_on_demand([_shape(checked)])
     return {
         "ok": True,
         "name": order.name,
@@ -231,6 +245,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         "replicas": len(order.zones),
         "memory_mib_total": checked.nodes_total * checked.machine_type.memory_mib,
         "nodes_that_fit": fit,
+        "cost": cost and asdict(cost),
         "warnings": [] if warning is None else [warning],
         "expected_seconds": CREATE_SECONDS,
     }

@@ -11,6 +11,7 @@ from backend.clusters.states import ClusterState, HealingMode, NodeState, Weekda
 from backend.core.schemas import AllowedAction, Line, RequestBody
 from backend.operations.schemas import Operation
 from backend.operations.states import OperationState
+from backend.prices.estimate_schemas import CostAmounts
 
 NAME_LENGTH = 48
 NAME_PATTERN = rf"^[a-z]([-a-z0-9]{{0,{NAME_LENGTH - 2}}}[a-z0-9])?$"
@@ -217,6 +218,10 @@ class OrderCheck(Schema):
     memory_mib_total: int = Field(description="MiB all nodes of the cluster use together")
     nodes_that_fit: int | None = Field(
         description="Nodes of this type the region holds beside what is there; null where only the provider knows"
+    )
+    cost: CostAmounts | None = Field(
+        description="Its machines on demand, with mark-up and fees; traffic and backups depend on their use, see "
+        "estimate_cost. null: the machine type has no price"
     )
     warnings: list[str] = Field(description="What is not known for sure, a sentence each; it does not stop an order")
     expected_seconds: int

@@ -44,6 +44,8 @@ class Shape:
     backup_reads_per_month: int = 0
     traffic_out_bytes_per_month: int = 0
     load: Load = Load()
+    whole_cluster: bool = True
+    """False: a further part of a cluster, another data centre say. The cluster's fee is in the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +210,7 @@ def _fees(shape: Shape, book: PriceBook, at: datetime) -> Iterator[Line]:
         rate = Fraction(shape.nodes * node.micros)
         yield Line(item=Item.NODE_FEE, name="", formula=formula, price=node, rate=rate)
     cluster = book.find(shape.provider, shape.region, Item.CLUSTER_FEE, at=at)
-    if cluster is not None and cluster.micros:
+    if shape.whole_cluster and cluster is not None and cluster.micros:
         formula = f"{dollars(cluster.micros)} per month ÷ {HOURS_PER_MONTH} h"
         rate = Fraction(cluster.micros, HOURS_PER_MONTH)
         yield Line(item=Item.CLUSTER_FEE, name="", formula=formula, price=cluster, rate=rate)

@@ -1,6 +1,7 @@
 """Estimates from the price book, as the API tells them. Changes nothing."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from functools import cache
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from backend.prices.actions import DATA
 from backend.prices.dynamodb import DynamoBill, DynamoLoad, Reserved, UnitPrices, compare
-from backend.prices.estimate import Amounts, Bill, Estimate, Line, Load, Shape, estimate
+from backend.prices.estimate import NOTHING, Amounts, Bill, Estimate, Line, Load, Shape, estimate
 from backend.prices.estimate_schemas import DynamoDbOrder, EstimateOrder, ShapeOrder
 from backend.prices.queries import price_book
 from backend.prices.states import CURRENCY, UNITS, Term
@@ -122,12 +123,9 @@ def _dynamo(bill: DynamoBill) -> dict[str, Any]:
     return {"mode": bill.mode, "lines": lines, "total": asdict(bill.total)}
 
 
-def monthly_difference(before: list[Shape], after: list[Shape]) -> int:
-    """Micro-dollars a month on demand that a change adds; what has no price counts as nothing. One statement."""
-    book, now = price_book(*{shape.provider for shape in (*before, *after)}), timezone.now()
-
-    def month(shape: Shape) -> Amounts:
-        bill = estimate(shape, book, at=now).bill(Term.ON_DEMAND)
-        return bill.total if bill else Amounts(hour=0, month=0, year=0)
-
-    return sum(month(shape).month for shape in after) - sum(month(shape).month for shape in before)
+def machines_on_demand(shapes: Sequence[Shape]) -> Amounts | None:
+    """What these parts of one cluster cost together, on demand. None: a machine type has no price. One statement."""
+    book, now = price_book(*{shape.provider for shape in shapes}), timezone.now()
+    bills = [estimate(shape, book, at=now).bill(Term.ON_DEMAND) for shape in shapes]
+    known = [bill.total for bill in bills if bill is not None]
+    return sum(known, NOTHING) if len(known) == len(bills) else None

@@ -9,6 +9,7 @@ from backend.clusters.states import NodeState
 from backend.conftest import ApiClient, Tenant
 from backend.operations import actions as operations
 from backend.operations.models import Operation
+from backend.prices import actions as prices
 
 
 def plan(api: ApiClient, cluster: Cluster, **body: Any) -> dict[str, Any]:
@@ -34,6 +35,18 @@ def test_it_says_what_would_happen_and_changes_nothing(api: ApiClient, active: C
     assert found["cost_per_month_micros"] == 0
     assert change["cancellable"].startswith("It can be cancelled until this begins: ")
     assert (Node.objects.count(), Operation.objects.count()) == (3, operations_before)
+
+
+def test_it_says_what_the_change_costs_a_month(api: ApiClient, active: Cluster):
+    prices.load()
+    # Three more at 0.02 an hour: 3 × 0.02 × 730. All three from 0.02 to 0.03: 3 × 0.01 × 730.
+    assert plan(api, active, kind="scale", nodes_per_zone=2)["cost_per_month_micros"] == 43_800_000
+    assert plan(api, active, kind="machine_type", machine_type="local.medium")["cost_per_month_micros"] == 21_900_000
+    both = plan(api, active, kind="desired_state", nodes_per_zone=2, machine_type="local.medium")
+    costs = [change["cost_per_month_micros"] for change in both["changes"]]
+    # 6 × 0.03 × 730 − 3 × 0.02 × 730, whatever comes first.
+    assert sum(costs) == both["cost_per_month_micros"] == 87_600_000
+    assert plan(api, active, kind="rolling_restart")["cost_per_month_micros"] == 0
 
 
 def test_what_is_not_possible_has_the_reason_and_a_hint(

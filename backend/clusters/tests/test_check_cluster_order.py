@@ -9,6 +9,7 @@ from backend.clusters.models import Cluster
 from backend.clusters.tests.conftest import ORDER
 from backend.conftest import ApiClient, Tenant
 from backend.operations.models import Operation
+from backend.prices import actions as prices
 
 
 def test_it_says_what_the_order_comes_to_and_changes_nothing(api: ApiClient, budget: Callable[[int | None], None]):
@@ -22,6 +23,15 @@ def test_it_says_what_the_order_comes_to_and_changes_nothing(api: ApiClient, bud
     assert said["datacenter"] == "local-local-1"
     assert not Cluster.objects.exists()
     assert not Operation.objects.exists()
+
+
+def test_it_says_what_the_machines_cost(api: ApiClient):
+    order = ORDER | {"nodes_per_zone": 2}
+    assert api.post("/clusters/check", order).json()["cost"] is None
+    prices.load()
+    # 6 × 0.02 an hour
+    cost = {"hour": 120_000, "month": 87_600_000, "year": 1_051_200_000}
+    assert api.post("/clusters/check", order).json()["cost"] == cost
 
 
 @pytest.mark.parametrize("change", [{"engine": "mysql"}, {"name": "Bad"}, {"zones": ["local-1z"]}])

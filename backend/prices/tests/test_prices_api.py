@@ -166,3 +166,13 @@ def test_prices_are_listed_page_by_page(admin: ApiClient) -> None:
         answer = admin.get(f"{path}&cursor={answer['next_cursor']}").json()
     assert len(seen) == len(set(seen)) == Price.objects.filter(provider="aws", item="machine").count()
     assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_test_that_commits_prices_can_be_cleaned_up_after():
+    assert actions.load() > 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_left_of_the_test_before():
+    assert not Price.objects.exists()

@@ -14,6 +14,7 @@ import { useQuery } from "@tanstack/react-query";
 import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, capacityQuery, type OrderCheck } from "../api";
 import { formatDuration } from "../util/duration";
 import { figuresOf, needTable } from "../util/machine-types";
+import { formatDollars } from "../util/money";
 import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
 import { count, formatMib } from "../util/size";
 import { MachineTypeTable } from "./machine-type-table";
@@ -304,8 +305,12 @@ export function ReviewStep({
               you can see once.
             </Box>
             <KeyValuePairs
-              columns={3}
+              columns={4}
               items={[
+                {
+                  label: "Machines on demand, a month",
+                  value: check.cost === null ? "Price not known" : formatDollars(check.cost.month),
+                },
                 { label: "Memory in all", value: formatMib(check.memory_mib_total) },
                 { label: "Data centre", value: check.datacenter },
                 { label: "Usually ready in", value: formatDuration(check.expected_seconds) },

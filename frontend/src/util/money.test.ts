@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatMonthlyCost } from "./money";
+import { formatDollars, formatMonthlyCost } from "./money";
 
 test("a change of cost has a sign and two decimals", () => {
   expect(formatMonthlyCost(120_500_000)).toBe("+120.50 USD");
@@ -8,4 +8,9 @@ test("a change of cost has a sign and two decimals", () => {
 
 test("where there are no prices no figure is made up", () => {
   expect(formatMonthlyCost(0)).toBe("No change known");
+});
+
+test("an amount has two decimals and no sign", () => {
+  expect(formatDollars(14_576_640_000)).toBe("14,576.64 USD");
+  expect(formatDollars(0)).toBe("0.00 USD");
 });

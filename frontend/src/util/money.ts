@@ -1,9 +1,11 @@
 /** A change of the monthly cost, from millionths of the currency unit: "+120.00 USD", "no change". */
 export function formatMonthlyCost(micros: number): string {
   if (micros === 0) return "No change known";
-  const amount = (Math.abs(micros) / 1_000_000).toLocaleString("en", {
-    minimumFractionDigits: 2,
-    maximumFractionDigits: 2,
-  });
-  return `${micros > 0 ? "+" : "−"}${amount} USD`;
+  return `${micros > 0 ? "+" : "−"}${formatDollars(Math.abs(micros))}`;
+}
+
+/** An amount of not less than nothing, in millionths of a US dollar. */
+export function formatDollars(micros: number): string {
+  const amount = (micros / 1_000_000).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return `${amount} USD`;
 }

@@ -7938,6 +7938,10 @@ export type OrderCheck = {
      */
     nodes_that_fit: number | null;
     /**
+     * Its machines on demand, with mark-up and fees; traffic and backups depend on their use, see estimate_cost. null: the machine type has no price
+     */
+    cost: CostAmounts | null;
+    /**
      * Warnings
      *
      * What is not known for sure, a sentence each; it does not stop an order
@@ -8171,7 +8175,7 @@ export type PlannedChange = {
     /**
      * Cost Per Month Micros
      *
-     * Change of the cost per month in millionths of the currency unit; 0 where there are no prices
+     * Change of the cost of machines on demand, mark-up and fees per month, in millionths of a US dollar; 0 where there are no prices
      */
     cost_per_month_micros: number;
     /**
