@@ -17,7 +17,7 @@ import (
 // replayProgram reads segments of a commit log with the engine's own classes. Java compiles it as it starts: there is nothing to install,
 // and it fits whatever version of the engine is there.
 //
-//go:embed replay/Replay.java
+//go:embed beside/Replay.java
 var replayProgram []byte
 
 const (

@@ -2,11 +2,14 @@ package cassandra
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +23,11 @@ const longestLine = 16 << 20
 // besideLogging is for the engine's classes: what goes wrong, to standard error.
 const besideLogging = `<configuration><appender name="errors" class="ch.qos.logback.core.ConsoleAppender"><target>System.err</target>` +
 	`<encoder><pattern>%level %msg%n</pattern></encoder></appender><root level="WARN"><appender-ref ref="errors"/></root></configuration>`
+
+// offlineSource stands behind every program: what they have in common.
+//
+//go:embed beside/Offline.java
+var offlineSource []byte
 
 // besideEngine is a small program of ours that works with the engine's own classes, in a JVM of its own. Java compiles it as it starts.
 type besideEngine struct {
@@ -39,7 +47,7 @@ func (p besideEngine) run(ctx context.Context, found tree, with java, scratch st
 	program, orderFile := filepath.Join(scratch, p.name), filepath.Join(scratch, "order.json")
 	logging, temporary := filepath.Join(scratch, "logback.xml"), filepath.Join(scratch, "tmp")
 	if err := errors.Join(
-		os.MkdirAll(temporary, 0o700), os.WriteFile(program, p.source, 0o600), os.WriteFile(logging, []byte(besideLogging), 0o600),
+		os.MkdirAll(temporary, 0o700), os.WriteFile(program, inOneFile(p.source, offlineSource), 0o600), os.WriteFile(logging, []byte(besideLogging), 0o600),
 		statefile.WriteJSON(orderFile, order),
 	); err != nil {
 		return err
@@ -79,6 +87,19 @@ func (p besideEngine) run(ctx context.Context, found tree, with java, scratch st
 	default:
 		return agent.Errorf(p.failure, "%s could not be read (%v): %s", p.what, err, shortened(firstProblem(problems.String())))
 	}
+}
+
+// inOneFile puts two sources into one, which is all that Java compiles as it starts; the class that it runs comes first. Imports may stand twice.
+func inOneFile(program, shared []byte) []byte {
+	var imports, classes []byte
+	for line := range bytes.Lines(shared) {
+		if bytes.HasPrefix(line, []byte("import ")) {
+			imports = append(imports, line...)
+		} else {
+			classes = append(classes, line...)
+		}
+	}
+	return slices.Concat(imports, program, classes)
 }
 
 func firstProblem(said string) string {

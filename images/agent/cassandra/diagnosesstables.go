@@ -15,7 +15,7 @@ import (
 
 // analysisProgram reads SSTables with the engine's own classes. Java compiles it as it starts, as it does the replay.
 //
-//go:embed analysis/Analysis.java
+//go:embed beside/Analysis.java
 var analysisProgram []byte
 
 const (

@@ -1,9 +1,5 @@
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,27 +9,18 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import org.apache.cassandra.config.CassandraRelevantProperties;
 import org.apache.cassandra.config.Config;
 import org.apache.cassandra.config.DataStorageSpec;
 import org.apache.cassandra.config.DatabaseDescriptor;
-import org.apache.cassandra.cql3.CQLStatement;
-import org.apache.cassandra.cql3.ColumnIdentifier;
-import org.apache.cassandra.cql3.QueryProcessor;
-import org.apache.cassandra.cql3.statements.schema.AlterSchemaStatement;
 import org.apache.cassandra.db.DecoratedKey;
 import org.apache.cassandra.db.DeletionInfo;
 import org.apache.cassandra.db.DeletionTime;
@@ -52,19 +39,14 @@ import org.apache.cassandra.db.rows.ColumnData;
 import org.apache.cassandra.db.rows.ComplexColumnData;
 import org.apache.cassandra.db.rows.EncodingStats;
 import org.apache.cassandra.db.rows.Row;
-import org.apache.cassandra.dht.Murmur3Partitioner;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.SSTableTxnWriter;
 import org.apache.cassandra.io.sstable.SequenceBasedSSTableId;
 import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.schema.ColumnMetadata;
-import org.apache.cassandra.schema.KeyspaceMetadata;
-import org.apache.cassandra.schema.KeyspaceParams;
 import org.apache.cassandra.schema.Schema;
-import org.apache.cassandra.schema.SchemaTransformations;
 import org.apache.cassandra.schema.TableId;
 import org.apache.cassandra.schema.TableMetadata;
-import org.apache.cassandra.service.ClientState;
 
 /**
  * Makes SSTables of what commit logs hold of some tables, up to a moment. Run as a source file on the class path of the
@@ -81,17 +63,8 @@ import org.apache.cassandra.service.ClientState;
  */
 public final class Replay implements CommitLogReadHandler
 {
-    private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     /** The one that the engine reads whatever it is set to: by default it takes nothing newer. */
     private static final String FORMAT = "nb";
-    private static final String NAME = "(\"(?:[^\"]|\"\")+\"|\\w+)";
-    /** As the engine writes it when it describes a table. */
-    private static final Pattern DROP = Pattern.compile(
-            "\\s*ALTER\\s+TABLE\\s+(?:" + NAME.replace("(\"", "(?:\"") + "\\s*\\.\\s*)?" + NAME + "\\s+DROP\\s+" + NAME
-            + "\\s+USING\\s+TIMESTAMP\\s+(\\d+)\\s*;?\\s*", Pattern.CASE_INSENSITIVE);
-
     private final long until;
     private final long since;
     private final long most;
@@ -108,17 +81,11 @@ public final class Replay implements CommitLogReadHandler
 
     public static void main(String[] arguments) throws Exception
     {
-        JsonNode order = JSON.readTree(Path.of(arguments[0]).toFile());
-        // The engine's libraries print what they like to standard output.
-        System.setOut(System.err);
-        CassandraRelevantProperties.FORCE_LOAD_LOCAL_KEYSPACES.setBoolean(true);
-        DatabaseDescriptor.clientInitialization(false, Replay::config);
-        if (DatabaseDescriptor.getPartitioner() == null)
-            DatabaseDescriptor.setPartitionerUnsafe(Murmur3Partitioner.instance);
+        JsonNode order = Offline.begin(arguments, Replay::config);
         Replay replay = new Replay(order);
         replay.read(Path.of(order.get("logs").asText()));
         replay.flush();
-        OUT.println(replay.result());
+        Offline.OUT.println(replay.result());
         System.exit(0);
     }
 
@@ -137,49 +104,12 @@ public final class Replay implements CommitLogReadHandler
         most = order.get("buffer_bytes").asLong();
         out = Path.of(order.get("out").asText());
         for (JsonNode keyspace : order.get("keyspaces"))
-            define(keyspace.get("name").asText(), keyspace.get("statements"));
+            Offline.define(keyspace.get("name").asText(), keyspace.get("statements"));
         for (JsonNode one : order.get("tables"))
         {
-            TableMetadata table = Schema.instance.getTableMetadata(one.get("keyspace").asText(), one.get("table").asText());
-            if (table == null)
-                throw new IllegalArgumentException("the statements do not make " + one);
+            TableMetadata table = Offline.table(one.get("keyspace").asText(), one.get("table").asText());
             wanted.put(table.id, table);
         }
-    }
-
-    /** The engine's own statements, on a schema that is in this process only. */
-    private static void define(String keyspace, JsonNode statements)
-    {
-        Schema.instance.transform(SchemaTransformations.addKeyspace(KeyspaceMetadata.create(keyspace, KeyspaceParams.simple(1)), true));
-        for (JsonNode statement : statements)
-        {
-            Matcher drop = DROP.matcher(statement.asText());
-            if (drop.matches())
-            {
-                drop(keyspace, name(drop.group(1)), name(drop.group(2)), Long.parseLong(drop.group(3)));
-                continue;
-            }
-            ClientState state = ClientState.forInternalCalls(keyspace);
-            CQLStatement parsed = QueryProcessor.parseStatement(statement.asText()).prepare(state);
-            Schema.instance.transform((AlterSchemaStatement) parsed);
-        }
-    }
-
-    /** What the engine's own statement does, which would look for the table's files. */
-    private static void drop(String keyspace, String name, String column, long at)
-    {
-        TableMetadata table = Schema.instance.getTableMetadata(keyspace, name);
-        ColumnMetadata dropped = table.getColumn(ColumnIdentifier.getInterned(column, true));
-        TableMetadata without = table.unbuild().recordColumnDrop(dropped, at).removeRegularOrStaticColumn(dropped.name).build();
-        Schema.instance.transform(keyspaces -> {
-            KeyspaceMetadata of = keyspaces.getNullable(keyspace);
-            return keyspaces.withAddedOrUpdated(of.withSwapped(of.tables.withSwapped(without)));
-        });
-    }
-
-    private static String name(String written)
-    {
-        return written.startsWith("\"") ? written.substring(1, written.length() - 1).replace("\"\"", "\"") : written.toLowerCase(Locale.ROOT);
     }
 
     private void read(Path logs) throws IOException
@@ -195,7 +125,7 @@ public final class Replay implements CommitLogReadHandler
             CommitLogReader reader = new CommitLogReader();
             reader.readCommitLogSegment(this, new File(path), CommitLogReader.ALL_MUTATIONS, false);
             if (++done % 50 == 0)
-                OUT.println("{\"done\": " + done + "}");
+                Offline.OUT.println("{\"done\": " + done + "}");
         }
     }
 
@@ -339,7 +269,7 @@ public final class Replay implements CommitLogReadHandler
 
     private ObjectNode result()
     {
-        ObjectNode said = JSON.createObjectNode();
+        ObjectNode said = Offline.JSON.createObjectNode();
         said.put("mutations", mutations).put("kept", kept).put("later", later).put("sstables", sstables);
         ArrayNode emptied = said.putArray("truncated");
         truncated.forEach((id, at) -> emptied.addObject()

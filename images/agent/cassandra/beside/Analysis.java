@@ -1,33 +1,20 @@
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.function.ToLongFunction;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import org.apache.cassandra.config.CassandraRelevantProperties;
 import org.apache.cassandra.config.Config;
-import org.apache.cassandra.config.DatabaseDescriptor;
-import org.apache.cassandra.cql3.ColumnIdentifier;
-import org.apache.cassandra.cql3.QueryProcessor;
-import org.apache.cassandra.cql3.statements.schema.AlterSchemaStatement;
 import org.apache.cassandra.db.DeletionTime;
 import org.apache.cassandra.db.partitions.UnfilteredPartitionIterator;
 import org.apache.cassandra.db.partitions.UnfilteredPartitionIterators;
@@ -38,21 +25,14 @@ import org.apache.cassandra.db.rows.RangeTombstoneMarker;
 import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
-import org.apache.cassandra.dht.Murmur3Partitioner;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.io.sstable.KeyReader;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.io.sstable.metadata.StatsMetadata;
 import org.apache.cassandra.io.util.File;
-import org.apache.cassandra.schema.ColumnMetadata;
-import org.apache.cassandra.schema.KeyspaceMetadata;
-import org.apache.cassandra.schema.KeyspaceParams;
-import org.apache.cassandra.schema.Schema;
-import org.apache.cassandra.schema.SchemaTransformations;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.schema.TableMetadataRef;
-import org.apache.cassandra.service.ClientState;
 
 /**
  * Tells what is in the SSTables of a table: its largest partitions, those with the most tombstones, histograms, and each
@@ -70,13 +50,6 @@ import org.apache.cassandra.service.ClientState;
  */
 public final class Analysis
 {
-    private static final PrintStream OUT = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String NAME = "(\"(?:[^\"]|\"\")+\"|\\w+)";
-    /** As the engine writes it when it describes a table. */
-    private static final Pattern DROP = Pattern.compile(
-            "\\s*ALTER\\s+TABLE\\s+(?:" + NAME.replace("(\"", "(?:\"") + "\\s*\\.\\s*)?" + NAME + "\\s+DROP\\s+" + NAME
-            + "\\s+USING\\s+TIMESTAMP\\s+(\\d+)\\s*;?\\s*", Pattern.CASE_INSENSITIVE);
     private static final int LONGEST_KEY = 200;
     /** So many rows between two looks at the clock. */
     private static final int STRIDE = 256;
@@ -175,27 +148,19 @@ public final class Analysis
 
     public static void main(String[] arguments) throws Exception
     {
-        JsonNode order = JSON.readTree(Path.of(arguments[0]).toFile());
-        // The engine's libraries print what they like to standard output.
-        System.setOut(System.err);
-        CassandraRelevantProperties.FORCE_LOAD_LOCAL_KEYSPACES.setBoolean(true);
-        DatabaseDescriptor.clientInitialization(false, Config::new);
-        if (DatabaseDescriptor.getPartitioner() == null)
-            DatabaseDescriptor.setPartitionerUnsafe(Murmur3Partitioner.instance);
+        JsonNode order = Offline.begin(arguments, Config::new);
         Analysis analysis = new Analysis(order);
         analysis.open(Path.of(order.get("folder").asText()));
         analysis.read();
-        OUT.println(analysis.result());
+        Offline.OUT.println(analysis.result());
         System.exit(0);
     }
 
     private Analysis(JsonNode order)
     {
         String keyspace = order.get("keyspace").asText();
-        define(keyspace, order.get("statements"));
-        table = Schema.instance.getTableMetadata(keyspace, order.get("table").asText());
-        if (table == null)
-            throw new IllegalArgumentException("the statements do not make the table");
+        Offline.define(keyspace, order.get("statements"));
+        table = Offline.table(keyspace, order.get("table").asText());
         int most = order.get("top").asInt();
         largest = new Leaders(one -> one.bytes, most);
         longest = new Leaders(one -> one.rows, most);
@@ -203,38 +168,6 @@ public final class Analysis
         bytesPerSecond = order.get("bytes_per_second").asLong();
         until = began + order.get("seconds").asLong() * SECOND;
         droppableBefore = now - table.params.gcGraceSeconds;
-    }
-
-    /** The engine's own statements, on a schema that is in this process only. */
-    private static void define(String keyspace, JsonNode statements)
-    {
-        Schema.instance.transform(SchemaTransformations.addKeyspace(KeyspaceMetadata.create(keyspace, KeyspaceParams.simple(1)), true));
-        for (JsonNode statement : statements)
-        {
-            Matcher drop = DROP.matcher(statement.asText());
-            if (drop.matches())
-                drop(keyspace, name(drop.group(1)), name(drop.group(2)), Long.parseLong(drop.group(3)));
-            else
-                Schema.instance.transform((AlterSchemaStatement) QueryProcessor.parseStatement(statement.asText())
-                                                                               .prepare(ClientState.forInternalCalls(keyspace)));
-        }
-    }
-
-    /** What the engine's own statement does, which would look for the table's files. */
-    private static void drop(String keyspace, String name, String column, long at)
-    {
-        TableMetadata of = Schema.instance.getTableMetadata(keyspace, name);
-        ColumnMetadata dropped = of.getColumn(ColumnIdentifier.getInterned(column, true));
-        TableMetadata without = of.unbuild().recordColumnDrop(dropped, at).removeRegularOrStaticColumn(dropped.name).build();
-        Schema.instance.transform(keyspaces -> {
-            KeyspaceMetadata whole = keyspaces.getNullable(keyspace);
-            return keyspaces.withAddedOrUpdated(whole.withSwapped(whole.tables.withSwapped(without)));
-        });
-    }
-
-    private static String name(String written)
-    {
-        return written.startsWith("\"") ? written.substring(1, written.length() - 1).replace("\"\"", "\"") : written.toLowerCase(Locale.ROOT);
     }
 
     private void open(Path folder) throws IOException
@@ -397,8 +330,8 @@ public final class Analysis
         if (at - said < SECOND)
             return;
         said = at;
-        OUT.println("{\"read\": " + soFar + ", \"of\": " + total + "}");
-        if (OUT.checkError())
+        Offline.OUT.println("{\"read\": " + soFar + ", \"of\": " + total + "}");
+        if (Offline.OUT.checkError())
             System.exit(1);
     }
 
@@ -462,7 +395,7 @@ public final class Analysis
 
     private ObjectNode result()
     {
-        ObjectNode told = JSON.createObjectNode();
+        ObjectNode told = Offline.JSON.createObjectNode();
         told.put("done", true).put("partial", partial).put("read", partial ? soFar() : total).put("of", total)
             .put("partitions", partitions).put("rows", rows).put("cells", cells).put("expiring", expiring)
             .put("tombstones", tombstones).put("droppable", droppable).put("gc_grace_seconds", table.params.gcGraceSeconds);
