@@ -1,11 +1,12 @@
 """Reading alerts: rules of a cluster, what fires, what has fired, silences."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
@@ -16,6 +17,7 @@ from backend.alerts.states import MAY_NOT_WRITE, AlertState, SilenceState
 from backend.alerts.wording import about, rule_of, sentence
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, clusters
+from backend.core.errors import Invalid
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
 from backend.findings.states import Severity
@@ -132,8 +134,20 @@ def list_firing(who: Identity, cluster_id: str | None) -> dict[str, Any]:
     return {
         "items": items[:MOST_SHOWN],
         "total": len(items),
+        "counts": _counts(items),
         "allowed_actions": [allowed("create_alert_silence", against_writing(who))],
     }
+
+
+def _counts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of what people are told, by cluster."""
+    told = Counter(
+        (one["cluster_id"], one["severity"]) for one in items if not one["silenced_by"] and not one["inhibited"]
+    )
+    return [
+        {"cluster_id": cluster_id} | {severity.value: told[cluster_id, severity] for severity in _ORDER}
+        for cluster_id in sorted({cluster_id for cluster_id, _ in told})
+    ]
 
 
 def node_names(node_ids: Any) -> dict[str, str]:
@@ -204,14 +218,22 @@ def list_events(
     state: AlertState | None = None,
     severity: Severity | None = None,
     rule: RuleKey | None = None,
+    begins: datetime | None = None,
+    ends: datetime | None = None,
 ) -> dict[str, Any]:
-    """Newest first. Raises NotFound."""
+    """Newest first; from `begins` to `ends` those that fired at some moment between. Raises NotFound, Invalid."""
+    if begins is not None and ends is not None and begins >= ends:
+        raise Invalid("invalid_range", "`from` is before `to`.", hint="Choose an earlier `from`.", field="from")
     rows = AlertEvent.objects.filter(organisation_id=who.organisation_id).annotate(cluster_name=F("cluster__name"))
     if cluster_id is not None:
         rows = rows.filter(cluster=find_cluster(who, cluster_id))
     for column, wanted in {"state": state, "severity": severity, "rule": rule}.items():
         if wanted is not None:
             rows = rows.filter(**{column: wanted})
+    if begins is not None:
+        rows = rows.filter(Q(ends_at=None) | Q(ends_at__gte=begins))
+    if ends is not None:
+        rows = rows.filter(starts_at__lt=ends)
     return page(rows.values(*_EVENT_COLUMNS), query, lambda row: row)
 
 

@@ -90,9 +90,21 @@ class FiringAlert(Schema):
     inhibited: bool = Field(description="Nobody is told because another alert says it already")
 
 
+class FiringCount(Schema):
+    """What fires in a cluster and is neither silenced nor inhibited."""
+
+    cluster_id: str
+    critical: int
+    warning: int
+    info: int
+
+
 class FiringAlerts(Schema):
     items: list[FiringAlert] = Field(description="The most severe first, 500 at most")
     total: int
+    counts: list[FiringCount] = Field(
+        description="Of all, by cluster; those with none of which people are told are not here"
+    )
     allowed_actions: list[AllowedAction]
 
 
@@ -100,6 +112,8 @@ class AlertFilter(Schema):
     state: AlertState | None = None
     severity: Severity | None = None
     rule: RuleKey | None = None
+    begins: AwareDatetime | None = Field(None, alias="from", description="Those that fired then or later")
+    ends: AwareDatetime | None = Field(None, alias="to", description="Those that had begun before")
 
 
 class AlertEvent(Schema):

@@ -69,6 +69,29 @@ def test_an_alert_is_kept_from_its_beginning_to_its_end(api: ApiClient, active: 
     assert [one["state"] for one in api.get("/alerts?state=firing").json()["items"]] == ["firing"]
 
 
+@pytest.mark.parametrize(
+    ("query", "rules"),
+    [
+        ("from=2026-01-02T04:04:05Z", ["disk-80", "hints"]),
+        ("from=2026-01-02T04:04:06Z", ["hints"]),
+        ("to=2026-01-02T03:04:05Z", []),
+        ("from=2026-01-01T00:00:00Z&to=2026-01-02T03:04:06Z", ["disk-80", "hints"]),
+    ],
+)
+def test_history_is_asked_for_by_when_it_fired(
+    api: ApiClient, active: Cluster, token: str, query: str, rules: list[str]
+):
+    tell(alert(active), alert(active, rule="hints"))
+    tell(alert(active, status="resolved"))
+    listed = api.get(f"/clusters/{active.id}/alerts?{query}").json()["items"]
+    assert sorted(one["rule"] for one in listed) == rules
+
+
+def test_a_range_without_a_time_zone_or_that_ends_before_it_begins_is_refused(api: ApiClient, active: Cluster):
+    assert api.get("/alerts?from=2026-01-02T00:00:00").status_code == 422
+    assert api.get("/alerts?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z").status_code == 422
+
+
 def test_each_receiver_that_wants_it_gets_one_message_of_a_group(
     active: Cluster, foreign: Cluster, token: str, settings: Any
 ):

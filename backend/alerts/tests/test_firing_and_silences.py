@@ -36,6 +36,23 @@ def test_what_fires_is_told_in_words_the_worst_first(api: ApiClient, active: Clu
     assert api.get("/alerts/firing").json()["total"] == 2
 
 
+def test_what_people_are_told_of_is_counted_by_cluster(
+    api: ApiClient, active: Cluster, foreign: Cluster, known: KnownAlertmanager
+):
+    known.alerts = [
+        firing(active, "node-down"),
+        firing(active, "latency-mean"),
+        firing(active, "latency-p95"),
+        firing(active, "disk-90", silencedBy=["s1"]),
+        firing(active, "disk-70", inhibitedBy=["x"]),
+        firing(foreign, "node-down"),
+    ]
+    counts = [{"cluster_id": active.id, "critical": 1, "warning": 2, "info": 0}]
+    assert api.get("/alerts/firing").json()["counts"] == counts
+    known.alerts = known.alerts[3:]
+    assert api.get("/alerts/firing").json()["counts"] == []
+
+
 def test_alerts_of_others_are_not_shown_whatever_alertmanager_answers(
     api: ApiClient, active: Cluster, foreign: Cluster, known: KnownAlertmanager
 ):

@@ -1,12 +1,15 @@
 import Box from "@cloudscape-design/components/box";
+import DateRangePicker, { type DateRangePickerProps } from "@cloudscape-design/components/date-range-picker";
 import Header from "@cloudscape-design/components/header";
 import SegmentedControl from "@cloudscape-design/components/segmented-control";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { useState } from "react";
 import { type AlertEvent, type AlertsWish, type Cluster, clusterAlertsQuery, useLiveQuery } from "../api";
 import { useNow } from "../hooks/use-now";
 import { CursorTable } from "../table/cursor-table";
 import { chartPiece } from "../util/alert-places";
+import { type AlertTime, againstTime, alertTime } from "../util/alert-time";
 import { formatDuration, secondsBetween } from "../util/duration";
 import { lastCursor } from "../util/search";
 import { AlertSubject, LookLink, SEVERITY_OPTIONS, SeverityBadge } from "./alert-parts";
@@ -17,11 +20,19 @@ const SEVERITIES = [
   ...SEVERITY_OPTIONS.map(({ value, label }) => ({ id: value as string, text: label })),
 ];
 
+const RANGES: DateRangePickerProps.RelativeOption[] = [
+  { key: "day", amount: 1, unit: "day", type: "relative" },
+  { key: "week", amount: 1, unit: "week", type: "relative" },
+  { key: "month", amount: 30, unit: "day", type: "relative" },
+];
+
 /** What has fired in a cluster, from when to when. */
 export function AlertHistory({ cluster, nodeNames }: { cluster: Cluster; nodeNames: ReadonlyMap<string, string> }) {
   const [severity, setSeverity] = useState("");
+  const [range, setRange] = useState<DateRangePickerProps.Value | null>(null);
+  const [time, setTime] = useState<AlertTime>({});
   const [cursors, setCursors] = useState<string[]>([]);
-  const wish: AlertsWish = severity === "" ? {} : { severity: severity as AlertEvent["severity"] };
+  const wish: AlertsWish = { ...time, ...(severity === "" ? {} : { severity: severity as AlertEvent["severity"] }) };
   const page = useLiveQuery(clusterAlertsQuery(cluster.id, wish, lastCursor(cursors)), ({ items }) =>
     items.some(({ state }) => state === "firing"),
   );
@@ -39,17 +50,40 @@ export function AlertHistory({ cluster, nodeNames }: { cluster: Cluster; nodeNam
         </Header>
       }
       filter={
-        <SegmentedControl
-          label="Severity"
-          selectedId={severity}
-          options={SEVERITIES}
-          onChange={({ detail }) => {
-            setSeverity(detail.selectedId);
-            setCursors([]);
-          }}
-        />
+        <SpaceBetween direction="horizontal" size="m">
+          <SegmentedControl
+            label="Severity"
+            selectedId={severity}
+            options={SEVERITIES}
+            onChange={({ detail }) => {
+              setSeverity(detail.selectedId);
+              setCursors([]);
+            }}
+          />
+          <DateRangePicker
+            value={range}
+            relativeOptions={RANGES}
+            placeholder="From the beginning to now"
+            i18nStrings={{ ariaLabel: "From when to when" }}
+            isValidRange={(value) => {
+              const wrong = againstTime(value);
+              return wrong === undefined ? { valid: true } : { valid: false, errorMessage: wrong };
+            }}
+            onChange={({ detail: { value } }) => {
+              setRange(value);
+              setTime(alertTime(value, Date.now()));
+              setCursors([]);
+            }}
+          />
+        </SpaceBetween>
       }
-      empty={<Box color="inherit">{severity === "" ? "Nothing has fired yet." : "Nothing of this severity."}</Box>}
+      empty={
+        <Box color="inherit">
+          {severity === "" && range === null
+            ? "Nothing has fired yet."
+            : "Nothing fits. Choose another severity or time."}
+        </Box>
+      }
       columns={[
         {
           id: "severity",

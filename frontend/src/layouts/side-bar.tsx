@@ -1,33 +1,34 @@
 import SideNavigation, { type SideNavigationProps } from "@cloudscape-design/components/side-navigation";
 import { useQuery } from "@tanstack/react-query";
 import { useParams, useRouter, useRouterState, useSearch } from "@tanstack/react-router";
-import { clusterQuery, useSession } from "../api";
+import type { ReactNode } from "react";
+import { clusterFiringAlertsQuery, clusterQuery, firingAlertsQuery, useSession } from "../api";
+import { FiringBadge } from "../components/firing-badge";
 import { CLUSTER_PAGE_GROUPS, CLUSTER_PAGES, clusterPageAt, clusterPageHref } from "../pages/cluster-pages";
-
-const NAVIGATION: SideNavigationProps.Item[] = [
-  { type: "link", text: "Clusters", href: "/clusters" },
-  { type: "link", text: "Operations", href: "/operations" },
-  { type: "link", text: "Alerts", href: "/alerts" },
-  { type: "link", text: "Backups", href: "/backups" },
-  { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
-  { type: "link", text: "Images", href: "/images" },
-  { type: "divider" },
-  { type: "link", text: "Members", href: "/members" },
-  { type: "link", text: "API tokens", href: "/tokens" },
-  { type: "link", text: "Audit log", href: "/audit" },
-];
 
 /** The organisation's pages; within a cluster, the cluster's. */
 export function SideBar() {
   const session = useSession();
   const pathname = useRouterState({ select: (state) => state.location.pathname });
   const { clusterId } = useParams({ strict: false });
+  const firing = useQuery({ ...firingAlertsQuery(), enabled: clusterId === undefined });
   if (clusterId !== undefined) return <ClusterNavigation clusterId={clusterId} />;
   return (
     <Navigation
       header={{ text: session.organisation?.name ?? "Ringmaster", href: "/clusters" }}
       activeHref={`/${pathname.split("/")[1]}`}
-      items={NAVIGATION}
+      items={[
+        { type: "link", text: "Clusters", href: "/clusters" },
+        { type: "link", text: "Operations", href: "/operations" },
+        { type: "link", text: "Alerts", href: "/alerts", info: <FiringBadge counts={firing.data?.counts ?? []} /> },
+        { type: "link", text: "Backups", href: "/backups" },
+        { type: "link", text: "Cloud accounts", href: "/cloud-accounts" },
+        { type: "link", text: "Images", href: "/images" },
+        { type: "divider" },
+        { type: "link", text: "Members", href: "/members" },
+        { type: "link", text: "API tokens", href: "/tokens" },
+        { type: "link", text: "Audit log", href: "/audit" },
+      ]}
     />
   );
 }
@@ -36,6 +37,8 @@ function ClusterNavigation({ clusterId }: { clusterId: string }) {
   const pathname = useRouterState({ select: (state) => state.location.pathname });
   const { tab } = useSearch({ strict: false });
   const cluster = useQuery(clusterQuery(clusterId));
+  const firing = useQuery(clusterFiringAlertsQuery(clusterId));
+  const badge = <FiringBadge counts={firing.data?.counts ?? []} />;
   return (
     <Navigation
       header={{ text: cluster.data?.name ?? "Cluster", href: clusterPageHref(clusterId, "overview") }}
@@ -43,9 +46,9 @@ function ClusterNavigation({ clusterId }: { clusterId: string }) {
       items={[
         { type: "link", text: "All clusters", href: "/clusters" },
         { type: "divider" },
-        ...clusterLinks(clusterId, undefined),
+        ...clusterLinks(clusterId, undefined, badge),
         ...CLUSTER_PAGE_GROUPS.flatMap((group) => {
-          const items = clusterLinks(clusterId, group);
+          const items = clusterLinks(clusterId, group, badge);
           return items.length > 0 ? [{ type: "section-group" as const, title: group, items }] : [];
         }),
       ]}
@@ -53,11 +56,12 @@ function ClusterNavigation({ clusterId }: { clusterId: string }) {
   );
 }
 
-function clusterLinks(clusterId: string, group: (typeof CLUSTER_PAGES)[number]["group"]) {
+function clusterLinks(clusterId: string, group: (typeof CLUSTER_PAGES)[number]["group"], firing: ReactNode) {
   return CLUSTER_PAGES.filter((page) => page.group === group).map(({ id, label }) => ({
     type: "link" as const,
     text: label,
     href: clusterPageHref(clusterId, id),
+    ...(id === "alerts" && { info: firing }),
   }));
 }
 

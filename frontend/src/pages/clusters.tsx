@@ -6,13 +6,24 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { TableProps } from "@cloudscape-design/components/table";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { type Catalog, type Cluster, catalogQuery, clustersQuery, useLiveQuery, useMay } from "../api";
+import {
+  type Catalog,
+  type Cluster,
+  catalogQuery,
+  clustersQuery,
+  type FiringAlerts,
+  firingAlertsQuery,
+  useLiveQuery,
+  useMay,
+} from "../api";
+import { FiringBadge } from "../components/firing-badge";
 import { Moment } from "../components/moment";
 import { RouteLink } from "../components/route-link";
 import { CLUSTER_STATE_OPTIONS, ClusterStateBadge } from "../components/states";
 import { useNow } from "../hooks/use-now";
 import { useTitle } from "../hooks/use-title";
 import { CursorTable } from "../table/cursor-table";
+import { firingWords } from "../util/alert-counts";
 import { type ClusterFilters, filtersFromTokens, tokensFromFilters } from "../util/cluster-filters";
 import { lastCursor } from "../util/search";
 
@@ -26,6 +37,7 @@ export function ClustersPage() {
     page.items.some((cluster) => cluster.current_operation !== null),
   );
   const catalog = useQuery(catalogQuery());
+  const firing = useQuery(firingAlertsQuery());
   const now = useNow(30_000);
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const setFilters = (next: ClusterFilters) => void navigate({ search: next, replace: true });
@@ -34,7 +46,7 @@ export function ClustersPage() {
     <CursorTable
       noun="clusters"
       page={clusters}
-      columns={columns(now)}
+      columns={columns(now, firing.data)}
       cursors={after}
       onCursors={(cursors) => void navigate({ search: { ...filters, after: cursors } })}
       header={
@@ -82,7 +94,7 @@ function OrderButton({ variant, children }: { variant?: "primary"; children: str
   );
 }
 
-function columns(now: number): TableProps.ColumnDefinition<Cluster>[] {
+function columns(now: number, firing: FiringAlerts | undefined): TableProps.ColumnDefinition<Cluster>[] {
   return [
     {
       id: "name",
@@ -95,6 +107,7 @@ function columns(now: number): TableProps.ColumnDefinition<Cluster>[] {
       ),
     },
     { id: "state", header: "State", cell: (cluster) => <State cluster={cluster} /> },
+    { id: "alerts", header: "Alerts", cell: ({ id }) => <Alerts clusterId={id} firing={firing} /> },
     { id: "engine", header: "Engine", cell: ({ engine, engine_version }) => `${engine} ${engine_version}` },
     {
       id: "region",
@@ -120,6 +133,23 @@ function State({ cluster }: { cluster: Cluster }) {
         </Box>
       )}
     </>
+  );
+}
+
+/** Nothing while it is not known: Alertmanager may be away, and then the cluster's page says so. */
+function Alerts({ clusterId, firing }: { clusterId: string; firing: FiringAlerts | undefined }) {
+  if (firing === undefined) return <>–</>;
+  const counts = firing.counts.filter(({ cluster_id }) => cluster_id === clusterId);
+  if (counts.length === 0) return <>None</>;
+  return (
+    <RouteLink
+      to="/clusters/$clusterId"
+      params={{ clusterId }}
+      search={{ tab: "alerts" }}
+      ariaLabel={firingWords(counts)}
+    >
+      <FiringBadge counts={counts} />
+    </RouteLink>
   );
 }
 

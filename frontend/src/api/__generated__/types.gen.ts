@@ -406,6 +406,18 @@ export type AlertFilter = {
     state?: AlertState | null;
     severity?: Severity | null;
     rule?: RuleKey | null;
+    /**
+     * From
+     *
+     * Those that fired then or later
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Those that had begun before
+     */
+    to?: string | null;
 };
 
 /**
@@ -5663,9 +5675,39 @@ export type FiringAlerts = {
      */
     total: number;
     /**
+     * Counts
+     *
+     * Of all, by cluster; those with none of which people are told are not here
+     */
+    counts: Array<FiringCount>;
+    /**
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * FiringCount
+ *
+ * What fires in a cluster and is neither silenced nor inhibited.
+ */
+export type FiringCount = {
+    /**
+     * Cluster Id
+     */
+    cluster_id: string;
+    /**
+     * Critical
+     */
+    critical: number;
+    /**
+     * Warning
+     */
+    warning: number;
+    /**
+     * Info
+     */
+    info: number;
 };
 
 /**
@@ -11981,6 +12023,18 @@ export type ListAlertsData = {
         severity?: Severity | null;
         rule?: RuleKey | null;
         /**
+         * From
+         *
+         * Those that fired then or later
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Those that had begun before
+         */
+        to?: string | null;
+        /**
          * Limit
          *
          * Items per page, 1 to 200
@@ -14900,6 +14954,18 @@ export type ListClusterAlertsData = {
         state?: AlertState | null;
         severity?: Severity | null;
         rule?: RuleKey | null;
+        /**
+         * From
+         *
+         * Those that fired then or later
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Those that had begun before
+         */
+        to?: string | null;
         /**
          * Limit
          *
