@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
-from backend.clusters import vault
+from backend.clusters import machine_lives, vault
 from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment
 from backend.clusters.states import ClusterState, NodeState, SecretPurpose
 from backend.operations import actions as operations
@@ -30,6 +30,7 @@ def _change_node(node_id: str, condition: Q, **columns: Any) -> bool:
     return bool(changed)
 
 
+@transaction.atomic
 def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_address: str, image: str = "") -> None:
     """The node's machine runs, was made from this image, and has its address."""
     same = Q(machine_id=machine_id, image=image, address=address, agent_address=agent_address) & ~Q(
@@ -44,6 +45,7 @@ def node_machine_ready(node_id: str, *, machine_id: str, address: str, agent_add
         image=image,
         state=Case(When(state=NodeState.PENDING, then=Value(NodeState.STARTING.value)), default=F("state")),
     )
+    machine_lives.begin(node_id)
 
 
 def node_configured(node_id: str, *, revision: str) -> None:
@@ -121,6 +123,7 @@ def cluster_deleted(cluster_id: str) -> bool:
     states = (ClusterState.CREATING, ClusterState.ACTIVE, ClusterState.DEGRADED, ClusterState.DELETING)
     changed = _change_cluster(cluster_id, states, state=ClusterState.DELETED, deleted_at=Now())
     NodeEnrolment.objects.filter(node__cluster_id=cluster_id).delete()
+    machine_lives.end(node__cluster_id=cluster_id)
     Node.objects.filter(cluster_id=cluster_id, deleted_at=None).update(
         state=NodeState.DELETED, state_reason="", deleted_at=Now()
     )
@@ -174,6 +177,7 @@ def node_starts_anew(node_id: str, *, reason: str) -> None:
 @transaction.atomic
 def node_without_machine(node_id: str) -> None:
     """Its machine is gone for good. The next one makes itself known with a token of its own."""
+    machine_lives.end(node_id=node_id)
     _change_node(
         node_id,
         ~Q(machine_id="", address=None, agent_address="", host_id="", config_revision="", running_revision=""),
@@ -191,6 +195,7 @@ def node_without_machine(node_id: str) -> None:
 @transaction.atomic
 def node_gone(node_id: str) -> None:
     """It is no member of its ring and its machine is gone: the row ends, and stays for the history."""
+    machine_lives.end(node_id=node_id)
     _change_node(node_id, Q(), state=NodeState.DELETED, state_reason="", is_seed=False, deleted_at=Now())
     NodeEnrolment.objects.filter(node_id=node_id).delete()
 

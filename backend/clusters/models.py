@@ -148,6 +148,37 @@ class Node(models.Model):
         return self.name
 
 
+class MachineLife(models.Model):
+    """From when to when a node had one machine, by the database's clock: what is paid for. Kept for good.
+
+    It begins when the control plane learns that the machine runs and ends when it knows that it is gone
+    (lifecycle.py). What it was is written down here, so that later changes of the node do not change the past.
+    """
+
+    node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="machine_lives")
+    generation = models.PositiveIntegerField(help_text="Node.generation: counts the node's machines")
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="+")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="machine_lives")
+    provider = models.CharField(max_length=32)
+    region = models.CharField(max_length=64)
+    zone = models.CharField(max_length=64)
+    machine_type = models.CharField(max_length=64)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["node", "generation"], name="machine_life_once"),
+            models.CheckConstraint(
+                condition=models.Q(ended_at=None) | models.Q(ended_at__gte=models.F("began_at")),
+                name="machine_life_ends_after_it_began",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"machine {self.generation} of {self.node_id}"
+
+
 class MaintenanceWindow(models.Model):
     """When automatic work that can wait may be done. A cluster without one has no preference: always."""
 

@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "backend.imports",
     "backend.metrics",
     "backend.alerts",
+    "backend.costs",
     "backend.config",
 ]
 

@@ -140,6 +140,10 @@ def new_price_id() -> str:
     return new_id("prc")
 
 
+def new_usage_id() -> str:
+    return new_id("usg")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 
