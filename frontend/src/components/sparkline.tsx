@@ -1,4 +1,4 @@
-const WIDTH = 72;
+const WIDTH = 48;
 const HEIGHT = 18;
 
 /** The shape of a number over time, beside the number itself; what is not known is a gap. */

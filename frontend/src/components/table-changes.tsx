@@ -18,9 +18,17 @@ const STATE: Record<TableChange["state"], [StatusIndicatorProps.Type, string]> =
   cancelled: ["stopped", "Cancelled"],
 };
 
-function told(options: TableChange["before"]): string {
+/** Options on one side of a change; of those that are maps only what the other side has otherwise. */
+function told(options: TableChange["before"], other: TableChange["before"]): string {
   return Object.entries(options)
-    .map(([name, value]) => `${name} = ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .flatMap(([name, value]) => {
+      if (value === null || typeof value !== "object") return [`${name} = ${value}`];
+      const against = other[name];
+      const others: Record<string, string> = against !== null && typeof against === "object" ? against : {};
+      return Object.entries(value)
+        .filter(([key, each]) => others[key] !== each)
+        .map(([key, each]) => `${key} = ${each.replace(/^org\.apache\.cassandra\..*\./, "")}`);
+    })
     .join(", ");
 }
 
@@ -48,15 +56,20 @@ export function TableChanges({ cluster, of }: { cluster: Cluster; of?: { keyspac
         empty={<Box color="inherit">No advice was applied yet.</Box>}
         columns={[
           { id: "table", header: "Table", isRowHeader: true, cell: ({ keyspace, table }) => `${keyspace}.${table}` },
-          { id: "title", header: "Advice", cell: ({ title, undoes }) => (undoes ? `Take back: ${title}` : title) },
+          {
+            id: "title",
+            header: "Advice",
+            minWidth: 160,
+            cell: ({ title, undoes }) => (undoes ? `Take back: ${title}` : title),
+          },
           {
             id: "state",
             header: "State",
             minWidth: 130,
             cell: ({ state }) => <StatusIndicator type={STATE[state][0]}>{STATE[state][1]}</StatusIndicator>,
           },
-          { id: "before", header: "Before", minWidth: 200, cell: ({ before }) => told(before) },
-          { id: "after", header: "After", minWidth: 200, cell: ({ after }) => told(after) },
+          { id: "before", header: "Before", minWidth: 200, cell: ({ before, after }) => told(before, after) },
+          { id: "after", header: "After", minWidth: 200, cell: ({ before, after }) => told(after, before) },
           { id: "by", header: "By", cell: ({ ordered_by }) => ordered_by },
           { id: "at", header: "When", cell: ({ ordered_at }) => <Moment at={ordered_at} now={now} /> },
           {

@@ -94,7 +94,7 @@ export function ClusterAdvice({ cluster }: { cluster: Cluster }) {
 
 function Looked({ page: { review } }: { page: AdvicePage }) {
   if (review.computed_at === null) return <>By rules, from metrics and schema.</>;
-  const hours = Math.round((review.window_seconds ?? 0) / 3600);
+  const hours = (review.window_seconds ?? 0) / 3600;
   return (
     <>
       By rules, from the numbers of the last {hours >= 1 ? `${hours} hours` : "half hour"} and the schema. Looked at{" "}

@@ -37,19 +37,18 @@ type Row = TableMetrics & { id: string };
 
 const LIMIT = 50;
 const SHOWN_KEY = "ringmaster.tables.columns";
-/** Shown until somebody chooses otherwise: what tells most, and fits. */
+/** Shown until somebody chooses otherwise: what tells most, and fits beside the navigation of a usual window. */
 const SHOWN = [
   "reads_per_second",
   "writes_per_second",
   "read_p99_seconds",
-  "write_p99_seconds",
   "total_bytes",
-  "sstables",
   "tombstones_per_read",
-  "partition_max_bytes",
-  "repaired_at",
   "protected_until",
 ];
+/** For these a wide window has room, too. */
+const SHOWN_WHEN_WIDE = ["write_p99_seconds", "sstables", "partition_max_bytes", "repaired_at"];
+const WIDE_PX = 1800;
 
 /** Every table with what it does now, sorted and searched by the API. */
 export function ClusterTables({ cluster }: { cluster: Cluster }) {
@@ -181,7 +180,7 @@ function readShown(): string[] {
   } catch {
     // Nothing was chosen, or what was kept is not readable.
   }
-  return SHOWN;
+  return window.innerWidth >= WIDE_PX ? [...SHOWN, ...SHOWN_WHEN_WIDE] : SHOWN;
 }
 
 function columnsOf(clusterId: string, told: TableColumn[], now: number): TableProps.ColumnDefinition<Row>[] {
@@ -210,7 +209,7 @@ function columnsOf(clusterId: string, told: TableColumn[], now: number): TablePr
         id,
         header: title,
         sortingField: id,
-        minWidth: sparkline ? 165 : 105,
+        minWidth: sparkline ? 140 : 100,
         cell: ({ numbers, sparklines }) => (
           <div className="spark-cell">
             <span className="nowrap">{formatMetric(numbers[id], unit)}</span>

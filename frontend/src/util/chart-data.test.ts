@@ -22,6 +22,6 @@ it("draws parts of a whole upon each other, with a gap where nothing is known", 
 });
 
 it("draws a sparkline with gaps, and none of nothing", () => {
-  expect(sparkPath([0, 2, null, 1])).toBe("M1.0 16.0L24.3 2.0M71.0 9.0");
+  expect(sparkPath([0, 2, null, 1])).toBe("M1.0 16.0L16.3 2.0M47.0 9.0");
   expect(sparkPath([null, null])).toBe("");
 });

@@ -25,7 +25,9 @@ const LABELS: Record<RangeWord, string> = {
 };
 
 export const RANGE_WORDS = Object.keys(SECONDS) as RangeWord[];
-export const RANGE_OPTIONS = RANGE_WORDS.map((id) => ({ id, text: LABELS[id] }));
+/** Offered: six, which is what a segmented control has in one row. Addresses may say any. */
+const OFFERED: RangeWord[] = ["15m", "1h", "3h", "24h", "7d", "30d"];
+export const RANGE_OPTIONS = OFFERED.map((id) => ({ id, text: LABELS[id] }));
 const DEFAULT_RANGE: RangeWord = "1h";
 
 /** Nodes are asked every 15 s: a shorter piece would show nothing. */
