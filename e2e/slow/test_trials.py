@@ -21,6 +21,8 @@ TRIALS = {
     "all changes, while an application works": ("driver_under_change",),
     "nodes without a control plane": ("static_stability",),
     "alerts, from a fault to a receiver": ("alerts",),
+    "percentiles beside those of a load driver": ("percentiles",),
+    "advice, applied and taken back": ("advice",),
     "a restore to a moment, into another shape": ("point_in_time",),
     "restore drills, and no machine is left": ("restore_drill",),
     "data of others, from copied snapshots and from Medusa": ("import_foreign",),
