@@ -1,6 +1,7 @@
 import FormField from "@cloudscape-design/components/form-field";
 import Multiselect from "@cloudscape-design/components/multiselect";
 import Select from "@cloudscape-design/components/select";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useQuery } from "@tanstack/react-query";
 import { type AlertReceiver, clustersQuery } from "../api";
 import { SEVERITY_OPTIONS } from "../components/alert-parts";
@@ -30,7 +31,7 @@ export function ReceiverScope({
   const clusters = useQuery(clustersQuery({ limit: 200 }));
   const options = (clusters.data?.items ?? []).map(({ id, name }) => ({ value: id, label: name }));
   return (
-    <>
+    <SpaceBetween size="m">
       <FormField label="Tell of" errorText={errors.severity}>
         <Select
           selectedOption={OPTIONS.find(({ value }) => value === severity) ?? null}
@@ -52,6 +53,6 @@ export function ReceiverScope({
           onChange={({ detail }) => onClusters(detail.selectedOptions.flatMap(({ value }) => value ?? []))}
         />
       </FormField>
-    </>
+    </SpaceBetween>
   );
 }
