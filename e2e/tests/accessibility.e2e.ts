@@ -66,6 +66,21 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     (page) => expect(page.getByRole("application", { name: /^SSTables: chart/ })).toBeVisible(SCRAPED),
   ],
   [
+    "cluster-console",
+    () => `/clusters/${cluster.id}?tab=console`,
+    (page) => expect(page.getByRole("heading", { name: "Sign in to the database" })).toBeVisible(),
+  ],
+  [
+    "cluster-alerts",
+    () => `/clusters/${cluster.id}?tab=alerts`,
+    (page) => expect(page.getByRole("row", { name: /^Node down/ })).toBeVisible(),
+  ],
+  [
+    "cluster-advice",
+    () => `/clusters/${cluster.id}?tab=advice`,
+    (page) => expect(page.getByRole("heading", { name: "Advice", exact: true })).toBeVisible(),
+  ],
+  [
     "cluster-repairs",
     () => `/clusters/${cluster.id}?tab=repairs`,
     (page) => expect(page.getByRole("heading", { name: "Repairs", exact: true })).toBeVisible(),
@@ -75,6 +90,7 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     () => `/clusters/${cluster.id}?tab=protection`,
     (page) => expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible(),
   ],
+  ["alerts", () => "/alerts", (page) => expect(page.getByText("Nobody is told of alerts yet.")).toBeVisible()],
   [
     "operations",
     () => "/operations",
