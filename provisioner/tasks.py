@@ -23,6 +23,7 @@ from provisioner.reconcile import (
     capacity,
     certificates,
     connections,
+    costs,
     drift,
     healing,
     health,
@@ -225,6 +226,13 @@ def reconcile_advice() -> None:
     """See provisioner/reconcile/advice.py."""
     close_old_connections()
     advice.review_clusters()
+
+
+@shared_task(name="provisioner.reconcile_costs", time_limit=RECONCILE_LIMIT)
+def reconcile_costs() -> None:
+    """See provisioner/reconcile/costs.py."""
+    close_old_connections()
+    costs.meter()
 
 
 @shared_task(name="provisioner.ping")
