@@ -101,21 +101,22 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
             break
         planned.append(_possible(change, facts, proposal, beside) | _costs(facts, proposal.after))
         facts = proposal.after
+    costs = [each["cost_per_month_micros"] for each in planned]
     return {
         "possible": all(each["reason"] is None for each in planned),
         "changes": planned,
         "expected_seconds": sum(each["expected_seconds"] for each in planned),
-        "cost_per_month_micros": sum(each["cost_per_month_micros"] for each in planned),
+        "cost_per_month_micros": None if None in costs else sum(costs),
     }
 
 
-def _costs(before: Facts, after: Facts) -> dict[str, int]:
-    """Nothing where a machine type has no price, and no statement where the machines stay the same."""
+def _costs(before: Facts, after: Facts) -> dict[str, int | None]:
+    """None where a machine type has no price; no statement where the machines stay the same."""
     shapes = _shapes(before), _shapes(after)
     if shapes[0] == shapes[1]:
         return {"cost_per_month_micros": 0}
     was, will = (machines_on_demand(each) for each in shapes)
-    return {"cost_per_month_micros": 0 if was is None or will is None else will.month - was.month}
+    return {"cost_per_month_micros": None if was is None or will is None else will.month - was.month}
 
 
 def _shapes(facts: Facts) -> list[Shape]:

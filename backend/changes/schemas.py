@@ -243,9 +243,9 @@ class PlannedChange(Schema):
     steps_total: int
     nodes_touched: list[str] = Field(description="Names of the nodes that are added, removed, restarted or changed")
     expected_seconds: int
-    cost_per_month_micros: int = Field(
+    cost_per_month_micros: int | None = Field(
         description="Change of the cost of machines on demand, mark-up and fees per month, in millionths of a "
-        "US dollar; 0 where there are no prices"
+        "US dollar; null where a machine type has no price"
     )
     impact: list[str] = Field(description="What the application will notice, a sentence each")
     warnings: list[str]
@@ -256,7 +256,7 @@ class Plan(Schema):
     possible: bool
     changes: list[PlannedChange] = Field(description="In the order they would be carried out; empty: nothing to do")
     expected_seconds: int
-    cost_per_month_micros: int
+    cost_per_month_micros: int | None = Field(description="Of all changes; null where that of one is not known")
 
 
 class ChangeStarted(Schema):

@@ -7,7 +7,8 @@ test("a change of cost has a sign and two decimals", () => {
 });
 
 test("where there are no prices no figure is made up", () => {
-  expect(formatMonthlyCost(0)).toBe("No change known");
+  expect(formatMonthlyCost(null)).toBe("Not known: a machine type has no price");
+  expect(formatMonthlyCost(0)).toBe("No change");
 });
 
 test("an amount has two decimals and no sign", () => {

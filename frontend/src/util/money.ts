@@ -1,6 +1,7 @@
-/** A change of the monthly cost, from millionths of the currency unit: "+120.00 USD", "no change". */
-export function formatMonthlyCost(micros: number): string {
-  if (micros === 0) return "No change known";
+/** A change of the monthly cost, from millionths of a US dollar: "+120.00 USD", "No change". */
+export function formatMonthlyCost(micros: number | null): string {
+  if (micros === null) return "Not known: a machine type has no price";
+  if (micros === 0) return "No change";
   return `${micros > 0 ? "+" : "−"}${formatDollars(Math.abs(micros))}`;
 }
 

@@ -8165,8 +8165,10 @@ export type Plan = {
     expected_seconds: number;
     /**
      * Cost Per Month Micros
+     *
+     * Of all changes; null where that of one is not known
      */
-    cost_per_month_micros: number;
+    cost_per_month_micros: number | null;
 };
 
 /**
@@ -8217,9 +8219,9 @@ export type PlannedChange = {
     /**
      * Cost Per Month Micros
      *
-     * Change of the cost of machines on demand, mark-up and fees per month, in millionths of a US dollar; 0 where there are no prices
+     * Change of the cost of machines on demand, mark-up and fees per month, in millionths of a US dollar; null where a machine type has no price
      */
-    cost_per_month_micros: number;
+    cost_per_month_micros: number | null;
     /**
      * Impact
      *
