@@ -56,7 +56,7 @@ def dismiss(who: Identity, cluster_id: str, advice_id: str, order: DismissalOrde
     cluster = find_cluster(who, cluster_id)
     row = find_advice(who, cluster, advice_id)
     now = datetime.now(UTC)
-    if order.until is not None and (order.until.tzinfo is None or order.until <= now):
+    if order.until is not None and order.until <= now:
         raise Invalid(
             "invalid_field",
             "It can be dismissed until a time to come only.",

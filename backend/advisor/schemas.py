@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from backend.advisor.rules.facts import AdviceSeverity, AdviceUnit
 from backend.advisor.states import TableChangeState
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, Moment, RequestBody
 from backend.operations.schemas import Operation
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,222}$")]
@@ -94,7 +94,7 @@ class AdvicePage(Schema):
 
 class DismissalOrder(RequestBody):
     reason: Annotated[Line, StringConstraints(min_length=3, max_length=500)]
-    until: datetime | None = Field(None, strict=False, description="null: for good")
+    until: Moment | None = Field(None, strict=False, description="null: for good")
 
 
 class ApplyOrder(RequestBody):

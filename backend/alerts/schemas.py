@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from ninja import Schema
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from backend.alerts.catalogue import RuleKey
 from backend.alerts.states import (
@@ -16,7 +16,7 @@ from backend.alerts.states import (
     ReceiverKind,
     SilenceState,
 )
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, Moment, RequestBody
 from backend.findings.states import Severity
 
 Name = Annotated[Line, StringConstraints(strip_whitespace=True, min_length=1, max_length=63)]
@@ -112,8 +112,8 @@ class AlertFilter(Schema):
     state: AlertState | None = None
     severity: Severity | None = None
     rule: RuleKey | None = None
-    begins: AwareDatetime | None = Field(None, alias="from", description="Those that fired then or later")
-    ends: AwareDatetime | None = Field(None, alias="to", description="Those that had begun before")
+    begins: Moment | None = Field(None, alias="from", description="Those that fired then or later")
+    ends: Moment | None = Field(None, alias="to", description="Those that had begun before")
 
 
 class AlertEvent(Schema):
@@ -144,8 +144,8 @@ class AlertSilenceOrder(RequestBody):
     node_id: Id | None = None
     keyspace: Word | None = None
     table: Word | None = Field(None, description="With its keyspace")
-    starts_at: AwareDatetime | None = Field(None, strict=False, description="null: now")
-    ends_at: AwareDatetime = Field(strict=False, description="90 days from now at most")
+    starts_at: Moment | None = Field(None, strict=False, description="null: now")
+    ends_at: Moment = Field(strict=False, description="90 days from now at most")
     comment: Comment = Field(description="Why")
 
     @model_validator(mode="after")

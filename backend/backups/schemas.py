@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ninja import Schema
-from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from backend.backups.states import BackupState, CopyState, LocationKind, NodeBackupState, RestoreMode, RestoreState
 from backend.clusters.schemas import ClusterOrder
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, Moment, RequestBody
 from backend.operations.schemas import Operation
 
 SELECTION_LIMIT = 200
@@ -362,7 +362,7 @@ class RestoreOrder(RequestBody):
     tables: Annotated[list[RestoreTable], Field(max_length=SELECTION_LIMIT)] = Field(
         default=[], description="Empty: all that are in the backup"
     )
-    point_in_time: Annotated[AwareDatetime, Field(strict=False)] | None = Field(
+    point_in_time: Annotated[Moment, Field(strict=False)] | None = Field(
         None, description="Until which moment, with the archived commit logs; null: as the backup has it"
     )
     cluster_id: str | None = Field(None, description="Into which; null: the one it was made of")

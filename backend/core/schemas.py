@@ -1,12 +1,24 @@
 """Pieces that every resource's schemas are made of."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, StringConstraints
 
 # Printable text on one line: no control characters, so no NUL (which Postgres refuses) and no line breaks.
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be in the years 1 to 9999 of UTC") from None
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""Asked for with its time zone, kept in UTC: Postgres refuses zones that are more than 16 hours away."""
 
 
 class RequestBody(Schema):

@@ -30,6 +30,7 @@ KEYSPACE = "shapes"
 _ACCOUNTS, _SENSORS, _READINGS, _DOCUMENTS = 5_000, 20, 500, 200
 _SLICE, _DOCUMENT_BYTES = 100, 64 << 10
 _ITEMS = 20_000
+_QUEUES, _TAKEN = 5, 20_000
 # Traces are written behind the requests.
 _TRACES_SECONDS = 5.0
 
@@ -111,6 +112,19 @@ def _item(key: int) -> tuple[int, str]:
     return key, os.urandom(256).hex() + "as always " * 51
 
 
+def _queues(session: Session) -> None:
+    """What has been taken from a queue is deleted, and read over until the next compaction that may drop it."""
+    session.execute(f"CREATE TABLE {KEYSPACE}.queues (queue int, at int, task text, PRIMARY KEY (queue, at))")
+    delete = session.prepare(f"DELETE FROM {KEYSPACE}.queues WHERE queue = ? AND at = ?")
+    for queue in range(_QUEUES):
+        for first in range(0, _TAKEN, 200):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for at in range(first, first + 200):
+                batch.add(delete, (queue, at))
+            session.execute(batch)
+        session.execute(f"INSERT INTO {KEYSPACE}.queues (queue, at, task) VALUES ({queue}, {_TAKEN}, 'the next one')")
+
+
 _ACCOUNT_WRITE = f"INSERT INTO {KEYSPACE}.accounts (id, name, balance) VALUES (?, ?, ?)"
 _READING_WRITE = f"INSERT INTO {KEYSPACE}.readings (sensor, at, value, note) VALUES (?, ?, ?, ?)"
 _DOCUMENT_WRITE = f"INSERT INTO {KEYSPACE}.documents (id, body) VALUES (?, ?)"
@@ -144,6 +158,16 @@ SHAPES = {
         _items,
         (f"SELECT body FROM {KEYSPACE}.items WHERE id = ?", lambda: (random.randrange(_ITEMS),)),
         (_ITEM_WRITE, lambda: _item(random.randrange(_ITEMS))),
+    ),
+    # Nearly all of the time is the database's, and the answer is one row.
+    "queues": Shape(
+        "queues",
+        _queues,
+        (
+            f"SELECT at, task FROM {KEYSPACE}.queues WHERE queue = ? LIMIT 1",
+            lambda: (random.randrange(_QUEUES),),
+        ),
+        ("", tuple),
     ),
     # Answered by the coordinator from its memory: no replica is asked, and nothing can be written.
     "nothing": Shape(

@@ -26,6 +26,8 @@ from infra.metrics.prometheus import RULES as FOLDER
 CLUSTER = 'organisation="o1",cluster="c1"'
 NODE = f'{CLUSTER},datacenter="d",zone="z",node="n1"'
 OTHER = NODE.replace("n1", "n2")
+# Neither down nor full, either of which would speak for its disk.
+THIRD = NODE.replace("n1", "n3")
 TABLE = f'{CLUSTER},keyspace="shop",table="people"'
 LATENCY = "ringmaster_node_client_request_latency_seconds"
 TOMBSTONES = "ringmaster_table_tombstones_per_read"
@@ -55,7 +57,7 @@ class World:
             f"ringmaster_node_filesystem_size_bytes{{{NODE}}} 1000000",
             f"ringmaster_node_filesystem_free_bytes{{{NODE}}} {free}",
             # A disk of its own, that has room but loses a megabyte a second.
-            f"ringmaster_node_filesystem_free_bytes{{{OTHER}}} {self._free}",
+            f"ringmaster_node_filesystem_free_bytes{{{THIRD}}} {self._free}",
             f"ringmaster_node_hints_bytes{{{NODE}}} {2e9 if sick else 0}",
             f"ringmaster_table_partition_max_bytes{{{TABLE}}} {2e9 if sick else 1e6}",
             f"ringmaster_table_repair_counted_from_timestamp_seconds{{{TABLE}}} {now - (9.5 if sick else 1) * DAY}",
