@@ -20,7 +20,7 @@ from backend.repairs.tests.rings import members, ring
 from backend.repairs.tests.simulation import Run
 
 MOST_RANGES = 400
-EXAMPLES = int(os.environ.get("RINGMASTER_PLANNER_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("RINGMASTER_PLANNER_EXAMPLES", "10"))
 
 
 @st.composite
