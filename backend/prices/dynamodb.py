@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from backend.prices.estimate import Amounts
+from backend.prices.estimate import NOTHING, Amounts, amounts_of
 from backend.prices.money import dollars, rounded
 from backend.prices.states import GIB, HOURS_PER_MONTH, HOURS_PER_YEAR
 
@@ -63,11 +63,7 @@ class DynamoLine:
 
     @property
     def amounts(self) -> Amounts:
-        return Amounts(
-            hour=rounded(self.rate),
-            month=rounded(self.rate * HOURS_PER_MONTH),
-            year=rounded(self.rate * HOURS_PER_YEAR),
-        )
+        return amounts_of(self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +74,7 @@ class DynamoBill:
 
     @property
     def total(self) -> Amounts:
-        return sum((line.amounts for line in self.lines), Amounts(hour=0, month=0, year=0))
+        return sum((line.amounts for line in self.lines), NOTHING)
 
 
 def compare(load: DynamoLoad, prices: UnitPrices) -> list[DynamoBill]:

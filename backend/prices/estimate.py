@@ -66,6 +66,11 @@ class Amounts:
 NOTHING = Amounts(hour=0, month=0, year=0)
 
 
+def amounts_of(rate: Fraction) -> Amounts:
+    """What micro-dollars per hour come to, each period rounded by itself."""
+    return Amounts(hour=rounded(rate), month=rounded(rate * HOURS_PER_MONTH), year=rounded(rate * HOURS_PER_YEAR))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """One kind of cost: how it is worked out, in words, and what it comes to."""
@@ -79,11 +84,7 @@ class Line:
 
     @property
     def amounts(self) -> Amounts:
-        return Amounts(
-            hour=rounded(self.rate),
-            month=rounded(self.rate * HOURS_PER_MONTH),
-            year=rounded(self.rate * HOURS_PER_YEAR),
-        )
+        return amounts_of(self.rate)
 
 
 @dataclass(frozen=True, kw_only=True)
