@@ -19,7 +19,8 @@ export default defineConfig({
   globalSetup: "./support/global-setup.ts",
   // One private installation of the whole product serves all tests, so they take turns.
   workers: 1,
-  retries: 0,
+  // What fails under `make test` is run once more and called flaky (decision 0046).
+  retries: process.env.PLAYWRIGHT_JUNIT_OUTPUT_NAME ? 1 : 0,
   timeout: 60_000,
   expect: { timeout: 10_000 },
   forbidOnly: true,

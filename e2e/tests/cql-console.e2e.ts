@@ -86,6 +86,8 @@ async function signInToDatabase(page: Page, password: string): Promise<void> {
 }
 
 async function run(page: Page, statement: string): Promise<void> {
+  // The answer may be here before the page shows it, and until then it takes no other statement.
+  await expect(page.getByRole("button", { name: "Cancel", exact: true })).toBeHidden({ timeout: 20_000 });
   const editor = page.getByRole("textbox", { name: "CQL" });
   await editor.fill(statement);
   await editor.press("Control+Enter");
@@ -95,6 +97,7 @@ async function runUntilDone(page: Page, statement: string): Promise<void> {
   const answered = page.waitForResponse(
     async (response) =>
       /\/cql\/statements\/cql_\w+$/.test(response.url()) && (await response.json()).state === "answered",
+    { timeout: 30_000 },
   );
   await run(page, statement);
   await answered;

@@ -20,6 +20,14 @@ def test_it_counts_the_cases_of_every_suite_in_a_junit_report(tmp_path: Path) ->
     assert summary.read(report) == Count(passed=2, failed=2, skipped=1)
 
 
+@pytest.mark.parametrize(("last", "count"), [("", Count(passed=1)), ("<failure/>", Count(failed=1))])
+def test_a_test_that_was_run_again_counts_once(tmp_path: Path, last: str, count: Count) -> None:
+    report = tmp_path / "report.xml"
+    once = '<testcase classname="m" name="a"/>'
+    report.write_text(f'<testsuite>{once}<testcase classname="m" name="a">{last}</testcase></testsuite>')
+    assert summary.read(report) == count
+
+
 def test_it_counts_gos_tests_but_not_the_parents_of_subtests(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     report.write_text(

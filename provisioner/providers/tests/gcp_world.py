@@ -26,7 +26,7 @@ def emulated(cloud: Cloud) -> Iterator[ComputeEmulator]:
 
 
 def settings_for(emulator: ComputeEmulator, **others: Any) -> GcpSettings:
-    defaults = {"agents_from": ("192.0.2.0/24",), "failure_seconds": 0.3}
+    defaults = {"agents_from": ("192.0.2.0/24",)}
     return GcpSettings(project=PROJECT, endpoint=emulator.url, **(defaults | others))
 
 
