@@ -56,9 +56,16 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 /** No violation of WCAG 2.2 A and AA on the page as it is now. */
 export async function expectAccessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page })
-    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
-    .analyze();
+  await expectNoViolation(new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]));
+}
+
+/** Enough contrast on a page that was found accessible in the other colours: between light and dark, only they differ. */
+export async function expectContrast(page: Page): Promise<void> {
+  await expectNoViolation(new AxeBuilder({ page }).withRules(["color-contrast"]));
+}
+
+async function expectNoViolation(rules: AxeBuilder): Promise<void> {
+  const { violations } = await rules.analyze();
   const found = violations.map(
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(" | ")}`,
   );

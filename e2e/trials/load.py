@@ -30,7 +30,7 @@ KEYSPACE = "shapes"
 _ACCOUNTS, _SENSORS, _READINGS, _DOCUMENTS = 5_000, 20, 500, 200
 _SLICE, _DOCUMENT_BYTES = 100, 64 << 10
 _ITEMS = 20_000
-_QUEUES, _TAKEN = 5, 20_000
+_QUEUES, _TAKEN = 5, 60_000
 # Traces are written behind the requests.
 _TRACES_SECONDS = 5.0
 

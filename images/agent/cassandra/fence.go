@@ -194,7 +194,7 @@ func (e *Engine) groupsOf(ctx context.Context, address netip.Addr) ([]string, er
 	return groups, err
 }
 
-// forgetRoles makes this engine look at roles, permissions and passwords anew. It does so by itself within two seconds,
+// forgetRoles makes this engine look at roles, permissions and passwords anew. It does so by itself within five seconds,
 // as the other nodes do, unless their keeping was set longer; so a failure is only told.
 func (e *Engine) forgetRoles(ctx context.Context) {
 	for _, cache := range roleCaches {

@@ -127,6 +127,10 @@ func settings(config Config, place folders, tls tlsFiles, start boot) map[string
 				"cidr_authorizer_mode": "ENFORCE", "cidr_checks_for_superusers": "true", "cidr_groups_cache_refresh_interval": "1",
 			},
 		},
+		// What is known of roles is looked up again every few seconds, behind the requests, and kept for a minute when that fails: the
+		// engine's own two seconds made requests wait for other nodes, and refused them as unauthorized when one had just died.
+		"roles_validity": "60s", "roles_update_interval": "2s", "roles_cache_active_update": true,
+		"permissions_validity": "60s", "permissions_update_interval": "5s", "permissions_cache_active_update": true,
 		"data_file_directories":  []any{place.data()},
 		"commitlog_directory":    place.commitLog(),
 		"hints_directory":        filepath.Join(place.root, "hints"),
