@@ -30,7 +30,7 @@ KEYSPACE = "shapes"
 _ACCOUNTS, _SENSORS, _READINGS, _DOCUMENTS = 5_000, 20, 500, 200
 _SLICE, _DOCUMENT_BYTES = 100, 64 << 10
 _ITEMS = 20_000
-_QUEUES, _TAKEN = 5, 60_000
+_DAYS, _ENTRIES = 5, 20_000
 # Traces are written behind the requests.
 _TRACES_SECONDS = 5.0
 
@@ -112,17 +112,16 @@ def _item(key: int) -> tuple[int, str]:
     return key, os.urandom(256).hex() + "as always " * 51
 
 
-def _queues(session: Session) -> None:
-    """What has been taken from a queue is deleted, and read over until the next compaction that may drop it."""
-    session.execute(f"CREATE TABLE {KEYSPACE}.queues (queue int, at int, task text, PRIMARY KEY (queue, at))")
-    delete = session.prepare(f"DELETE FROM {KEYSPACE}.queues WHERE queue = ? AND at = ?")
-    for queue in range(_QUEUES):
-        for first in range(0, _TAKEN, 200):
+def _journal(session: Session) -> None:
+    """Days of many entries, of which one in each is looked for: replicas read them all and answer with one."""
+    session.execute(f"CREATE TABLE {KEYSPACE}.journal (day int, at int, kind text, note text, PRIMARY KEY (day, at))")
+    insert = session.prepare(f"INSERT INTO {KEYSPACE}.journal (day, at, kind, note) VALUES (?, ?, ?, 'as always')")
+    for day in range(_DAYS):
+        for first in range(0, _ENTRIES, 100):
             batch = BatchStatement(BatchType.UNLOGGED)
-            for at in range(first, first + 200):
-                batch.add(delete, (queue, at))
+            for at in range(first, first + 100):
+                batch.add(insert, (day, at, "rare" if at == _ENTRIES // 2 else "usual"))
             session.execute(batch)
-        session.execute(f"INSERT INTO {KEYSPACE}.queues (queue, at, task) VALUES ({queue}, {_TAKEN}, 'the next one')")
 
 
 _ACCOUNT_WRITE = f"INSERT INTO {KEYSPACE}.accounts (id, name, balance) VALUES (?, ?, ?)"
@@ -160,12 +159,12 @@ SHAPES = {
         (_ITEM_WRITE, lambda: _item(random.randrange(_ITEMS))),
     ),
     # Nearly all of the time is the database's, and the answer is one row.
-    "queues": Shape(
-        "queues",
-        _queues,
+    "journal": Shape(
+        "journal",
+        _journal,
         (
-            f"SELECT at, task FROM {KEYSPACE}.queues WHERE queue = ? LIMIT 1",
-            lambda: (random.randrange(_QUEUES),),
+            f"SELECT at, note FROM {KEYSPACE}.journal WHERE day = ? AND kind = 'rare' ALLOW FILTERING",
+            lambda: (random.randrange(_DAYS),),
         ),
         ("", tuple),
     ),
