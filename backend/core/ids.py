@@ -144,6 +144,10 @@ def new_usage_id() -> str:
     return new_id("usg")
 
 
+def new_cost_line_id() -> str:
+    return new_id("csl")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

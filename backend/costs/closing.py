@@ -1,4 +1,4 @@
-"""Closing hours: from facts to usage records. May be repeated, also after a crash, also side by side."""
+"""Closing hours: from facts to usage records and what they cost. May be repeated, after a crash and side by side."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +9,7 @@ from django.db.models import Max, Sum
 
 from backend.costs.metering import Held, differences, due, hour_of
 from backend.costs.models import Meter, UsageRecord
+from backend.costs.recording import record_costs
 from backend.prices.states import Item
 
 GRACE = timedelta(minutes=5)
@@ -90,6 +91,7 @@ def _close_some(statement: str, closed: datetime) -> int | None:
         return None
     records = [record for fact in facts for record in _records(fact, max(closed, fact.closed or closed))]
     UsageRecord.objects.bulk_create(records)
+    record_costs(records, closed=closed)
     meters = [
         Meter(
             fact=fact.name,

@@ -1,11 +1,11 @@
 """A cluster's cost shared out to its tables: pure, whole micro-dollars. The weights are in docs/costs.md.
 
-Each pool of cost (machines, backups, traffic ...) goes by weights to tables; what no table's weight claims is shared.
-Of each pool the parts sum to the pool exactly (largest remainder), so all parts sum to the whole.
+Each part of the cost (compute, backups, traffic ...) goes by weights to tables; what no weight claims is shared.
+Of each the shares sum to it exactly (largest remainder), so all sum to the whole.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from backend.prices.money import rounded, shares
@@ -17,12 +17,11 @@ STORAGE_PARTS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pools:
-    """What a cluster cost, in micro-dollars."""
+class Parts:
+    """What something cost, in micro-dollars."""
 
-    machines: int = 0
+    compute: int = 0
     storage: int = 0
-    """Disks that were bought beside the machines."""
     backups: int = 0
     traffic: int = 0
     overhead: int = 0
@@ -30,7 +29,28 @@ class Pools:
 
     @property
     def total(self) -> int:
-        return self.machines + self.storage + self.backups + self.traffic + self.overhead
+        return self.compute + self.storage + self.backups + self.traffic + self.overhead
+
+    def __add__(self, other: "Parts") -> "Parts":
+        return Parts(**{name: getattr(self, name) + getattr(other, name) for name in PARTS})
+
+    def __sub__(self, other: "Parts") -> "Parts":
+        return Parts(**{name: getattr(self, name) - getattr(other, name) for name in PARTS})
+
+
+PARTS = tuple(each.name for each in fields(Parts))
+
+
+def parts_of(*, machines: int = 0, disks: int = 0, backups: int = 0, traffic: int = 0, overhead: int = 0) -> Parts:
+    """From what was paid for. `disks`: those bought beside the machines."""
+    split = shares(machines, {"compute": COMPUTE_PARTS, "storage": STORAGE_PARTS})
+    return Parts(
+        compute=split["compute"],
+        storage=split["storage"] + disks,
+        backups=backups,
+        traffic=traffic,
+        overhead=overhead,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +66,6 @@ class TableUse:
     total_bytes: int = 0
     backup_bytes: int = 0
     network_bytes: int = 0
-    reads: int = 0
-    writes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,59 +76,54 @@ class Capacity:
     bytes: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableCost:
-    """Micro-dollars."""
-
-    name: str
-    compute: int
-    storage: int
-    backups: int
-    traffic: int
-    overhead: int
-    per_million_requests: int | None
-    """Of compute and traffic: what a million reads and writes cost. None: there were none."""
-
-    @property
-    def total(self) -> int:
-        return self.compute + self.storage + self.backups + self.traffic + self.overhead
-
-
 SHARED = ""
 """The name of what is no table's: idle capacity, and what could not be told apart."""
 
 
-def share_out(pools: Pools, tables: Sequence[TableUse], capacity: Capacity = Capacity()) -> list[TableCost]:
-    """One per table in their order, then what is shared (named ""). They sum to the pools exactly."""
-    split = shares(pools.machines, {"compute": COMPUTE_PARTS, "storage": STORAGE_PARTS})
+def share_out(whole: Parts, tables: Sequence[TableUse], capacity: Capacity = Capacity()) -> dict[str, Parts]:
+    """By name of the table in their order, then what is shared (SHARED). They sum to the whole in every part."""
     compute = _to_tables(
-        split["compute"],
+        whole.compute,
         {each.name: each.service_micros + each.work_micros for each in tables},
         capacity.service_micros,
     )
     # Live and total bytes count alike: rows that were overwritten hold disk too, until they are compacted away.
     held = {each.name: each.live_bytes + each.total_bytes for each in tables}
-    storage = _to_tables(split["storage"] + pools.storage, held, 2 * capacity.bytes)
-    backups = _to_tables(pools.backups, {each.name: each.backup_bytes for each in tables})
-    traffic = _to_tables(pools.traffic, {each.name: each.network_bytes for each in tables})
-    direct = {
-        name: compute[name] + storage[name] + backups[name] + traffic[name]
-        for name in (*(each.name for each in tables), SHARED)
-    }
-    overhead = _overhead(pools.overhead, direct)
-    requests = {each.name: each.reads + each.writes for each in tables}
-    return [
-        TableCost(
-            name=name,
+    storage = _to_tables(whole.storage, held, 2 * capacity.bytes)
+    backups = _to_tables(whole.backups, {each.name: each.backup_bytes for each in tables})
+    traffic = _to_tables(whole.traffic, {each.name: each.network_bytes for each in tables})
+    direct = {name: compute[name] + storage[name] + backups[name] + traffic[name] for name in compute}
+    overhead = _overhead(whole.overhead, direct)
+    return {
+        name: Parts(
             compute=compute[name],
             storage=storage[name],
             backups=backups[name],
             traffic=traffic[name],
             overhead=overhead[name],
-            per_million_requests=_per_million(compute[name] + traffic[name], requests.get(name, 0)),
         )
         for name in direct
-    ]
+    }
+
+
+def taken_back(before: Mapping[int, Parts], less: Parts) -> dict[int, Parts]:
+    """What each gives back when the whole turns out to have been less: in proportion to what it bore, part by part.
+
+    `less`: not below zero. What nobody bore (the whole was no more than that) is left out.
+    """
+    given: dict[int, dict[str, int]] = {key: {} for key in before}
+    for name in PARTS:
+        borne = {key: max(0, getattr(parts, name)) for key, parts in before.items()}
+        amount = min(getattr(less, name), sum(borne.values()))
+        kept = shares(sum(borne.values()) - amount, borne)
+        for key in before:
+            given[key][name] = borne[key] - kept[key]
+    return {key: Parts(**parts) for key, parts in given.items()}
+
+
+def per_million(micros: int, requests: int) -> int | None:
+    """What a million requests cost, of compute and traffic. None: there were none."""
+    return rounded(Fraction(micros * MILLION, requests)) if requests else None
 
 
 def _to_tables(pool: int, weights: Mapping[str, int], capacity: int = 0) -> dict[str, int]:
@@ -126,7 +139,3 @@ def _overhead(pool: int, direct: Mapping[str, int]) -> dict[str, int]:
     if not any(direct.values()):
         return dict.fromkeys(direct, 0) | {SHARED: pool}
     return shares(pool, direct)
-
-
-def _per_million(micros: int, requests: int) -> int | None:
-    return rounded(Fraction(micros * MILLION, requests)) if requests else None

@@ -1,7 +1,8 @@
-"""Meters what is used: looks at what backups hold, and closes the hours that are over."""
+"""Meters what is used: looks at what backups hold, closes the hours that are over, and shares their cost to tables."""
 
 from backend.costs.closing import close_hours
 from backend.costs.observing import observe_backups
+from backend.costs.sharing_hours import share_hours
 from provisioner.reconcile.alone import alone
 
 
@@ -11,4 +12,6 @@ def meter() -> int:
         if not mine:
             return 0
         observe_backups()
-        return close_hours()
+        written = close_hours()
+        share_hours()
+        return written
