@@ -30,7 +30,9 @@ class _RegionData(_Strict):
     zones: list[str]
 
 
-class _MachineTypeData(_Strict):
+class MachineTypeData(_Strict):
+    """A machine type as the files tell it; units as in models.MachineType."""
+
     name: str
     description: str = ""
     vcpus: int | None = None
@@ -66,7 +68,7 @@ class _ProviderData(_Strict):
     firewall: bool = False
     connections: list[Literal["peering", "endpoint"]] = []
     regions: list[_RegionData]
-    machine_types: list[_MachineTypeData]
+    machine_types: list[MachineTypeData]
 
 
 class _VersionData(_Strict):
@@ -232,4 +234,39 @@ def listed_machines() -> list[ListedMachine]:
         for provider in each.providers
         for one in provider.machine_types
         if one.price_micros_per_hour is not None and one.price_date is not None
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRegion:
+    name: str
+    title: str
+    zones: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedCloud:
+    """What the files tell of a provider."""
+
+    provider: str
+    name: str
+    regions: tuple[ListedRegion, ...]
+    machine_types: tuple[MachineTypeData, ...]
+
+
+def listed_clouds() -> list[ListedCloud]:
+    """From data/*.json: of all clouds, whether the installation offers them or not."""
+    files = [DATA / f"{cloud}.json" for cloud in sorted(CLOUDS)]
+    found = [_CatalogData.model_validate(json.loads(path.read_text())) for path in files]
+    return [
+        ListedCloud(
+            provider=one.id,
+            name=one.name,
+            regions=tuple(
+                ListedRegion(name=each.name, title=each.title, zones=len(each.zones)) for each in one.regions
+            ),
+            machine_types=tuple(one.machine_types),
+        )
+        for each in found
+        for one in each.providers
     ]

@@ -109,6 +109,11 @@ def engine_names() -> list[str]:
     return sorted(set(EngineVersion.objects.filter(enabled=True).values_list("engine", flat=True)))
 
 
+def engine_titles() -> dict[str, str]:
+    """By name of the engine, of those that can be ordered."""
+    return dict(EngineVersion.objects.filter(enabled=True).values_list("engine", "engine_title"))
+
+
 def manages_access(engine: str) -> bool:
     """Whether the roles of clusters of this engine, and from where they may be used, can be changed from here."""
     return not EngineVersion.objects.filter(engine=engine, manages_access=False).exists()

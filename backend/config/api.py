@@ -36,6 +36,7 @@ from backend.metrics.api import router as metrics
 from backend.operations.api import router as operations
 from backend.prices.api import router as prices
 from backend.repairs.api import router as repairs
+from backend.sizing.api import router as sizing
 from backend.tuning.api import router as tuning
 
 Run = Callable[..., HttpResponseBase]
@@ -106,6 +107,7 @@ api.add_router("", operations)
 api.add_router("", cloud_accounts)
 api.add_router("", images)
 api.add_router("", prices)
+api.add_router("", sizing)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

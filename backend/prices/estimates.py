@@ -28,7 +28,7 @@ def answer(order: EstimateOrder) -> dict[str, Any]:
     return {
         "currency": CURRENCY,
         "priced_at": now,
-        "estimates": [_estimate(each, None if number == 0 else found[0]) for number, each in enumerate(found)],
+        "estimates": [told(each, None if number == 0 else found[0]) for number, each in enumerate(found)],
     }
 
 
@@ -51,7 +51,8 @@ def shape_of(place: ShapeOrder, order: EstimateOrder) -> Shape:
     )
 
 
-def _estimate(found: Estimate, first: Estimate | None) -> dict[str, Any]:
+def told(found: Estimate, first: Estimate | None = None) -> dict[str, Any]:
+    """As schemas.ShapeEstimate; `first`: what the difference is counted from."""
     shape = found.shape
     return {
         "provider": shape.provider,

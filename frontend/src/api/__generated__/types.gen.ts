@@ -6596,6 +6596,13 @@ export type IoSource = 'preset' | 'gcp_ladder';
 export type Item = 'machine' | 'block_storage' | 'object_storage' | 'object_writes' | 'object_reads' | 'traffic_in_zone' | 'traffic_across_zones' | 'traffic_out' | 'node_fee' | 'cluster_fee' | 'markup';
 
 /**
+ * Limit
+ *
+ * What a cluster can be too small for.
+ */
+export type Limit = 'throughput' | 'disk' | 'memory' | 'network';
+
+/**
  * LocationKind
  */
 export type LocationKind = 'folder' | 's3' | 'gcs';
@@ -10520,6 +10527,372 @@ export type ShapeOrder = {
  * As Alertmanager calls them.
  */
 export type SilenceState = 'pending' | 'active' | 'expired';
+
+/**
+ * SizingAnswer
+ */
+export type SizingAnswer = {
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Priced At
+     */
+    priced_at: string;
+    /**
+     * Region
+     *
+     * Whose prices
+     */
+    region: string;
+    calibrated_by: SizingFigure;
+    /**
+     * Is Published
+     *
+     * False: nobody published a p99 as low; the figure was taken down
+     */
+    is_published: boolean;
+    /**
+     * Assumptions
+     */
+    assumptions: Array<string>;
+    /**
+     * Shapes
+     *
+     * Of each family of machines the cheapest on demand, cheapest first. Empty: none is large enough
+     */
+    shapes: Array<SizingShape>;
+};
+
+/**
+ * SizingChoices
+ *
+ * What can be planned with: every cloud of which figures are known, also those that are not offered here.
+ */
+export type SizingChoices = {
+    /**
+     * Providers
+     */
+    providers: Array<SizingProvider>;
+    /**
+     * Engines
+     */
+    engines: Array<SizingEngine>;
+    /**
+     * Figures
+     */
+    figures: Array<SizingFigure>;
+};
+
+/**
+ * SizingDuration
+ */
+export type SizingDuration = {
+    /**
+     * Seconds
+     */
+    seconds: number;
+    /**
+     * Formula
+     */
+    formula: string;
+};
+
+/**
+ * SizingEngine
+ */
+export type SizingEngine = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Title
+     */
+    title: string;
+};
+
+/**
+ * SizingFigure
+ *
+ * A published figure that plans are calibrated by.
+ */
+export type SizingFigure = {
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Version
+     */
+    version: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Vcpus
+     */
+    vcpus: number;
+    /**
+     * Nodes
+     */
+    nodes: number;
+    /**
+     * Operations Per Second
+     */
+    operations_per_second: number;
+    /**
+     * P99 Ms
+     */
+    p99_ms: number;
+    /**
+     * Work Per Vcpu
+     *
+     * Replica operations a second, rounded down
+     */
+    work_per_vcpu: number;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Note
+     */
+    note: string;
+};
+
+/**
+ * SizingLimit
+ *
+ * One limit of a shape, of all its nodes together.
+ */
+export type SizingLimit = {
+    limit: Limit;
+    /**
+     * Unit
+     */
+    unit: string;
+    /**
+     * Needs
+     */
+    needs: number;
+    /**
+     * Holds
+     */
+    holds: number;
+    /**
+     * Headroom Percent
+     *
+     * Of what it holds, rounded down
+     */
+    headroom_percent: number;
+};
+
+/**
+ * SizingOrder
+ *
+ * What a cluster is to do. The provider need not be one that this installation offers.
+ */
+export type SizingOrder = {
+    /**
+     * Engine
+     *
+     * cassandra or scylla; get_sizing_choices lists them
+     */
+    engine: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     *
+     * Whose prices; null: the provider's reference region
+     */
+    region?: string | null;
+    /**
+     * Zones
+     */
+    zones?: number;
+    /**
+     * Reads Per Second
+     */
+    reads_per_second: number;
+    /**
+     * Writes Per Second
+     */
+    writes_per_second: number;
+    /**
+     * Row Bytes
+     *
+     * Of a row as it is sent
+     */
+    row_bytes?: number;
+    /**
+     * Data Bytes
+     *
+     * Today, of one replica, as it lies on disk
+     */
+    data_bytes: number;
+    /**
+     * Growth Percent Per Month
+     *
+     * Of the data; it compounds
+     */
+    growth_percent_per_month?: number;
+    /**
+     * Months Ahead
+     *
+     * For how long the cluster is to be large enough
+     */
+    months_ahead?: number;
+    /**
+     * Replication Factor
+     */
+    replication_factor?: number;
+    /**
+     * P99 Ms
+     *
+     * Latency that 99 of 100 requests keep within
+     */
+    p99_ms?: number;
+    /**
+     * Spare Percent
+     *
+     * Room for peaks, repairs and lost nodes
+     */
+    spare_percent?: number;
+    /**
+     * Clients In Zone
+     *
+     * Every client asks a node of its own zone
+     */
+    clients_in_zone?: boolean;
+    /**
+     * Scan Rows Per Core
+     *
+     * Rows a second that a core was measured to scan of the table; null: what was published
+     */
+    scan_rows_per_core?: number | null;
+};
+
+/**
+ * SizingProvider
+ */
+export type SizingProvider = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Is Offered
+     *
+     * Clusters can be ordered there from this installation
+     */
+    is_offered: boolean;
+    /**
+     * Regions
+     */
+    regions: Array<SizingRegion>;
+};
+
+/**
+ * SizingRegion
+ */
+export type SizingRegion = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Title
+     */
+    title: string;
+    /**
+     * Zones
+     */
+    zones: number;
+};
+
+/**
+ * SizingShape
+ *
+ * The smallest cluster of a machine type that stays within all limits.
+ */
+export type SizingShape = {
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Family
+     */
+    family: string;
+    /**
+     * Vcpus
+     *
+     * Of one machine
+     */
+    vcpus: number;
+    /**
+     * Memory Bytes
+     *
+     * Of one machine
+     */
+    memory_bytes: number;
+    /**
+     * Disk Bytes
+     *
+     * Of one machine
+     */
+    disk_bytes: number;
+    /**
+     * Zones
+     */
+    zones: number;
+    /**
+     * Nodes Per Zone
+     */
+    nodes_per_zone: number;
+    /**
+     * Nodes
+     */
+    nodes: number;
+    /**
+     * What asks for this many nodes; null: replicas and zones
+     */
+    decided_by: Limit | null;
+    /**
+     * What more load or data meets first
+     */
+    first_limit: Limit;
+    /**
+     * Limits
+     */
+    limits: Array<SizingLimit>;
+    /**
+     * Until a node that lost its data has it again; null: nobody published how fast the engine streams
+     */
+    recovery: SizingDuration | null;
+    /**
+     * Of all rows once; null: nothing was measured, and nobody published a speed
+     */
+    scan: SizingDuration | null;
+    /**
+     * Reasons
+     */
+    reasons: Array<string>;
+    /**
+     * With traffic between zones; without backups
+     */
+    estimate: ShapeEstimate;
+};
 
 /**
  * Snippet
@@ -22969,6 +23342,114 @@ export type GetSessionResponses = {
 };
 
 export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type GetSizingChoicesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/sizing';
+};
+
+export type GetSizingChoicesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetSizingChoicesError = GetSizingChoicesErrors[keyof GetSizingChoicesErrors];
+
+export type GetSizingChoicesResponses = {
+    /**
+     * OK
+     */
+    200: SizingChoices;
+};
+
+export type GetSizingChoicesResponse = GetSizingChoicesResponses[keyof GetSizingChoicesResponses];
+
+export type PlanSizeData = {
+    body: SizingOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/sizing';
+};
+
+export type PlanSizeErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type PlanSizeError = PlanSizeErrors[keyof PlanSizeErrors];
+
+export type PlanSizeResponses = {
+    /**
+     * OK
+     */
+    200: SizingAnswer;
+};
+
+export type PlanSizeResponse = PlanSizeResponses[keyof PlanSizeResponses];
 
 export type ListTokensData = {
     body?: never;

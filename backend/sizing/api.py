@@ -1,0 +1,25 @@
+"""The sizing planner over HTTP. It changes nothing."""
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from backend.accounts.queries import identity, require
+from backend.accounts.states import Permission
+from backend.core.pagination import prepared
+from backend.sizing import queries, schemas
+
+router = Router(tags=["costs"])
+
+
+@router.get("/sizing", operation_id="get_sizing_choices", response=schemas.SizingChoices)
+def get_sizing_choices(request: HttpRequest) -> HttpResponse:
+    """Providers, regions and engines that a cluster can be planned for, and the published figures plans go by."""
+    require(identity(request), Permission.CLUSTERS_READ)
+    return prepared(queries.choices())
+
+
+@router.post("/sizing", operation_id="plan_size", response=schemas.SizingAnswer)
+def plan_size(request: HttpRequest, order: schemas.SizingOrder) -> HttpResponse:
+    """Which clusters are large enough for a workload: limits, prices and the reasoning. Changes nothing."""
+    require(identity(request), Permission.CLUSTERS_READ)
+    return prepared(queries.plan(order))

@@ -1,0 +1,187 @@
+"""Plans of clusters from the price book and published figures, as the API tells them. Changes nothing."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.utils import timezone
+
+from backend.catalog.queries import engine_titles, provider_names
+from backend.core.errors import Invalid
+from backend.prices.book import PriceBook
+from backend.prices.estimate import Estimate, Load, estimate
+from backend.prices.estimate import Shape as PricedShape
+from backend.prices.estimates import told
+from backend.prices.queries import price_book
+from backend.prices.states import CURRENCY, REFERENCE_REGIONS, Term
+from backend.sizing import known
+from backend.sizing.durations import recovery, scan
+from backend.sizing.figures import Throughput, calibrated
+from backend.sizing.reasons import assumptions, reasons
+from backend.sizing.schemas import SizingOrder
+from backend.sizing.shapes import Limit, Shape, Workload, shapes_of
+
+_UNITS = {
+    Limit.THROUGHPUT: "replica operations a second",
+    Limit.DISK: "bytes",
+    Limit.MEMORY: "bytes on disk",
+    Limit.NETWORK: "bits a second",
+}
+
+
+def plan(order: SizingOrder) -> dict[str, Any]:
+    """Shapes for a workload, with limits, prices and reasons. One statement. Raises Invalid."""
+    region = _check(order)
+    workload = _workload(order)
+    figures = known.figures()
+    calibration = calibrated(figures.throughput, order.engine, order.p99_ms)
+    rules = figures.engines[order.engine]
+    found = shapes_of(workload, known.machines(order.provider), calibration, rules, zones=order.zones)
+    book, now = price_book(order.provider), timezone.now()
+    priced = [(shape, _estimate(shape, order, region, book, now)) for shape in found]
+    return {
+        "currency": CURRENCY,
+        "priced_at": now,
+        "region": region,
+        "calibrated_by": _figure(calibration.figure),
+        "is_published": calibration.is_published,
+        "assumptions": list(assumptions(workload, calibration, rules)),
+        "shapes": [_shape(shape, workload, order, cost) for shape, cost in _cheapest_of_families(priced)],
+    }
+
+
+def _check(order: SizingOrder) -> str:
+    """The region whose prices count. Raises Invalid where nothing is known to plan with."""
+    clouds = {cloud.provider: cloud for cloud in known.clouds()}
+    engines = sorted(known.figures().engines)
+    if order.engine not in engines:
+        raise Invalid(
+            "sizing_engine",
+            f"There are no figures of the engine {order.engine}. Known: {', '.join(engines)}.",
+            hint="Choose from what get_sizing_choices lists.",
+            field="engine",
+        )
+    cloud = clouds.get(order.provider)
+    if cloud is None:
+        raise Invalid(
+            "sizing_provider",
+            f"Nothing is known of machines of {order.provider} that a plan could go by. Known: {', '.join(clouds)}.",
+            hint="Choose from what get_sizing_choices lists.",
+            field="provider",
+        )
+    region = order.region or REFERENCE_REGIONS[order.provider]
+    names = [each.name for each in cloud.regions]
+    if region not in names:
+        raise Invalid(
+            "sizing_region",
+            f"There is no region {region} of {order.provider}. Known: {', '.join(names)}.",
+            hint="Choose from what get_sizing_choices lists.",
+            field="region",
+        )
+    return region
+
+
+def _workload(order: SizingOrder) -> Workload:
+    return Workload(
+        reads_per_second=order.reads_per_second,
+        writes_per_second=order.writes_per_second,
+        row_bytes=order.row_bytes,
+        data_bytes=order.data_bytes,
+        growth_percent_per_month=order.growth_percent_per_month,
+        months_ahead=order.months_ahead,
+        replication_factor=order.replication_factor,
+        p99_ms=order.p99_ms,
+        spare_percent=order.spare_percent,
+    )
+
+
+def _estimate(shape: Shape, order: SizingOrder, region: str, book: PriceBook, now: Any) -> Estimate:
+    load = Load(
+        reads_per_second=order.reads_per_second,
+        writes_per_second=order.writes_per_second,
+        row_bytes=order.row_bytes,
+        clients_in_zone=order.clients_in_zone,
+    )
+    priced = PricedShape(
+        provider=order.provider,
+        region=region,
+        machine_type=shape.machine.name,
+        nodes=shape.nodes,
+        zones=shape.zones,
+        load=load,
+    )
+    return estimate(priced, book, at=now)
+
+
+def _cheapest_of_families(priced: list[tuple[Shape, Estimate]]) -> list[tuple[Shape, Estimate]]:
+    """By what a year costs on demand, then by the number of nodes. What has no price comes last."""
+    best: dict[str, tuple[Shape, Estimate]] = {}
+    ordered = sorted(priced, key=_by_cost)
+    for shape, cost in ordered:
+        best.setdefault(shape.machine.family, (shape, cost))
+    return list(best.values())
+
+
+def _by_cost(priced: tuple[Shape, Estimate]) -> tuple[bool, int, int]:
+    shape, cost = priced
+    bill = cost.bill(Term.ON_DEMAND)
+    return bill is None, bill.total.year if bill else 0, shape.nodes
+
+
+def _shape(shape: Shape, workload: Workload, order: SizingOrder, cost: Estimate) -> dict[str, Any]:
+    machine, figures = shape.machine, known.figures()
+    back = recovery(shape, workload, figures, order.engine)
+    whole = scan(shape, workload, figures.scans, order.engine, rows_per_core=order.scan_rows_per_core)
+    return {
+        "machine_type": machine.name,
+        "family": machine.family,
+        "vcpus": machine.vcpus,
+        "memory_bytes": machine.memory_bytes,
+        "disk_bytes": machine.disk_bytes,
+        "zones": shape.zones,
+        "nodes_per_zone": shape.nodes_per_zone,
+        "nodes": shape.nodes,
+        "decided_by": shape.decided_by,
+        "first_limit": shape.first_limit,
+        "limits": [
+            asdict(bound) | {"unit": _UNITS[bound.limit], "headroom_percent": bound.headroom_percent}
+            for bound in shape.bounds
+        ],
+        "recovery": back and asdict(back),
+        "scan": whole and asdict(whole),
+        "reasons": list(reasons(shape, workload)),
+        "estimate": told(cost),
+    }
+
+
+def _figure(figure: Throughput) -> dict[str, Any]:
+    return {
+        "engine": figure.engine,
+        "version": figure.version,
+        "machine_type": figure.machine_type,
+        "vcpus": figure.vcpus,
+        "nodes": figure.nodes,
+        "operations_per_second": figure.operations_per_second,
+        "p99_ms": figure.p99_ms,
+        "work_per_vcpu": int(figure.work_per_vcpu),
+        "source": figure.source,
+        "note": figure.note,
+    }
+
+
+def choices() -> dict[str, Any]:
+    """What can be planned with. Two statements."""
+    offered, titles = set(provider_names()), engine_titles()
+    figures = known.figures()
+    return {
+        "providers": [
+            {
+                "id": cloud.provider,
+                "name": cloud.name,
+                "is_offered": cloud.provider in offered,
+                "regions": [asdict(region) for region in cloud.regions],
+            }
+            for cloud in known.clouds()
+        ],
+        "engines": [{"name": name, "title": titles.get(name, name)} for name in sorted(figures.engines)],
+        "figures": [_figure(figure) for figure in figures.throughput],
+    }
