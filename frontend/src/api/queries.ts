@@ -2,6 +2,8 @@ import { keepPreviousData } from "@tanstack/react-query";
 import { rangeQuery, type ShownTime } from "../util/metric-range";
 import * as generated from "./__generated__/@tanstack/react-query.gen";
 import {
+  estimateCost,
+  estimateDynamodb,
   getClusterMetrics,
   getTableMetrics,
   listTableMetrics,
@@ -11,6 +13,7 @@ import {
   planDrill,
   planRepair,
   planRestore,
+  planSize,
   planTableChangeUndo,
 } from "./__generated__/sdk.gen";
 import type {
@@ -21,6 +24,8 @@ import type {
   CreateBackupLocationData,
   CreateNetworkConnectionData,
   DrillOrder,
+  DynamoDbOrder,
+  EstimateOrder,
   GetClusterMetricsData,
   ListAuditRecordsData,
   ListClusterAlertsData,
@@ -29,6 +34,7 @@ import type {
   ListTableMetricsData,
   RepairOrder,
   RestoreOrder,
+  SizingOrder,
 } from "./__generated__/types.gen";
 import { queryClient } from "./query-client";
 
@@ -374,6 +380,43 @@ export const cqlHistoryQuery = (id: string, cursor?: string) => ({
 export const allowlistQuery = (id: string) => generated.getAllowlistOptions({ path: { cluster_id: id } });
 
 export const rolesQuery = (id: string) => generated.listRolesOptions({ path: { cluster_id: id } });
+
+// Questions with a body: what they cost or need is worked out, and nothing changes.
+
+/** What a cluster would cost, beside alternatives; null: there is no cluster yet, and nobody asks. */
+export const estimateQuery = (body: EstimateOrder | null) => ({
+  queryKey: ["estimate", body] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    if (body === null) throw new Error("an estimate needs a cluster");
+    return (await estimateCost({ body, signal, throwOnError: true })).data;
+  },
+  staleTime: 60_000,
+  placeholderData: keepPreviousData,
+  enabled: body !== null,
+});
+
+/** What the same load would cost at DynamoDB. */
+export const dynamoDbQuery = (body: DynamoDbOrder) => ({
+  queryKey: ["estimate dynamodb", body] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) =>
+    (await estimateDynamodb({ body, signal, throwOnError: true })).data,
+  staleTime: 60_000,
+  retry: false,
+});
+
+export const sizingChoicesQuery = () => ({ ...generated.getSizingChoicesOptions(), staleTime: 600_000 });
+
+/** Which clusters are large enough; null: nothing was asked yet. */
+export const sizingQuery = (body: SizingOrder | null) => ({
+  queryKey: ["sizing", body] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    if (body === null) throw new Error("a plan needs a load");
+    return (await planSize({ body, signal, throwOnError: true })).data;
+  },
+  staleTime: 60_000,
+  retry: false,
+  enabled: body !== null,
+});
 
 export const maintenanceWindowsQuery = (id: string) =>
   generated.getMaintenanceWindowsOptions({ path: { cluster_id: id } });

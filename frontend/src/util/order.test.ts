@@ -5,7 +5,9 @@ import {
   complaintsAt,
   firstDraft,
   inProvider,
+  prefilled,
   REVIEW,
+  readPrefill,
   reasonAgainst,
   reasonAgainstEngine,
   toOrder,
@@ -94,6 +96,30 @@ describe("withEngine", () => {
     const alone = { ...catalog, providers: catalog.providers.slice(0, 1) };
     expect(reasonAgainstEngine(alone, "scylla")).toBe("It needs machines of its own.");
     expect(reasonAgainstEngine(alone, "cassandra")).toBeUndefined();
+  });
+});
+
+describe("prefilled", () => {
+  it("takes what the catalogue has", () => {
+    const wanted = { provider: "local", region: "local-1", zones: 2, machine_type: "small", nodes_per_zone: 4 };
+    expect(prefilled(catalog, wanted)).toMatchObject({ ...wanted, zones: ["a", "b"] });
+  });
+
+  it("leaves what it does not have, and a provider that cannot run the engine", () => {
+    expect(prefilled(catalog, { engine: "x", provider: "y", region: "z", machine_type: "w" })).toEqual(
+      firstDraft(catalog),
+    );
+    expect(prefilled(catalog, { engine: "scylla", provider: "local" })).toMatchObject({
+      engine: "scylla",
+      provider: "empty",
+    });
+  });
+
+  it("is read from an address that anybody may have typed", () => {
+    expect(readPrefill({ engine: 3, provider: "aws", zones: 2, nodes_per_zone: 1.5, reads: -1, step: 2 })).toEqual({
+      provider: "aws",
+      zones: 2,
+    });
   });
 });
 

@@ -40,6 +40,59 @@ export function firstDraft(catalog: Catalog): Draft {
   };
 }
 
+/** What an order is begun with elsewhere, in an address: nothing of it need be right. */
+export interface Prefill {
+  engine?: string;
+  provider?: string;
+  region?: string;
+  /** How many. */
+  zones?: number;
+  machine_type?: string;
+  nodes_per_zone?: number;
+  /** A second, for what it costs. */
+  reads?: number;
+  writes?: number;
+  /** Bytes. */
+  row?: number;
+}
+
+/** The first draft with what was asked for, as far as the catalogue has it. */
+export function prefilled(catalog: Catalog, wanted: Prefill): Draft {
+  const draft = firstDraft(catalog);
+  if (catalog.engines.some(({ name }) => name === wanted.engine)) {
+    Object.assign(draft, withEngine(catalog, draft, wanted.engine ?? ""));
+  }
+  const provider = catalog.providers.find(({ id }) => id === wanted.provider);
+  if (!provider || reasonAgainst(catalog, draft.engine, provider.id) !== undefined) return draft;
+  Object.assign(draft, inProvider(catalog, provider.id));
+  const region = provider.regions.find(({ name }) => name === wanted.region);
+  if (region) {
+    draft.region = region.name;
+    draft.zones = region.zones.slice(0, wanted.zones ?? USUAL_ZONES);
+  }
+  if (wanted.machine_type && provider.machine_types.some(({ name }) => name === wanted.machine_type)) {
+    draft.machine_type = wanted.machine_type;
+  }
+  if (wanted.nodes_per_zone !== undefined) draft.nodes_per_zone = wanted.nodes_per_zone;
+  return draft;
+}
+
+const PREFILL_WORDS = ["engine", "provider", "region", "machine_type"] as const;
+const PREFILL_NUMBERS = ["zones", "nodes_per_zone", "reads", "writes", "row"] as const;
+
+export function readPrefill(search: Record<string, unknown>): Prefill {
+  const found: Prefill = {};
+  for (const name of PREFILL_WORDS) {
+    const value = search[name];
+    if (typeof value === "string" && value !== "") found[name] = value;
+  }
+  for (const name of PREFILL_NUMBERS) {
+    const value = search[name];
+    if (typeof value === "number" && Number.isInteger(value) && value >= 0) found[name] = value;
+  }
+  return found;
+}
+
 export function defaultVersion(catalog: Catalog, engine: string): string {
   const versions = catalog.engines.find(({ name }) => name === engine)?.versions ?? [];
   return (versions.find(({ is_default }) => is_default) ?? versions[0])?.version ?? "";
