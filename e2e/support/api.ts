@@ -43,10 +43,12 @@ const ORDER = {
 };
 
 /** Orders a cluster of three small nodes in three zones, or what `otherwise` says. */
+/** What a test that failed has left under this name is deleted first. */
 export async function orderCluster(
   name: string,
   otherwise: Partial<typeof ORDER> = {},
 ): Promise<{ cluster: Cluster; operation: Operation }> {
+  await deleteLeftovers((cluster) => cluster.name === name);
   return ask("POST", "/clusters", { ...ORDER, ...otherwise, name });
 }
 
@@ -73,13 +75,23 @@ export async function deleteCluster(clusterId: string): Promise<void> {
   if (state !== "succeeded") throw new Error(`deleting ${clusterId} ${state}`);
 }
 
+/** Of tests that failed. */
+export async function deleteLeftovers(which: (cluster: Cluster) => boolean = () => true): Promise<void> {
+  const { items } = await ask<{ items: Cluster[] }>("GET", "/clusters");
+  for (const { id, state, current_operation: operation } of items.filter(which)) {
+    if (operation !== null) await ended(operation.id);
+    if (state !== "deleting") await deleteCluster(id);
+  }
+}
+
 export type Person = { email: string; password: string; name: string };
 
 /** A new member, invited by the owner and joined, without the console. */
 export async function newMember(name: string, role: string): Promise<Person> {
   const person = {
     name,
-    email: `${name.toLowerCase().replaceAll(" ", ".")}@example.com`,
+    // Another one each time: who joined stays a member when a test is run again.
+    email: `${name.toLowerCase().replaceAll(" ", ".")}.${Date.now()}@example.com`,
     password: "correct horse 42",
   };
   const { url } = await ask<{ url: string }>("POST", "/invitations", { email: person.email, role });

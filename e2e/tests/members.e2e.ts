@@ -6,7 +6,7 @@ test("an invited person joins with the link, once, and can be made a viewer and 
   browser,
 }) => {
   test.setTimeout(90_000);
-  const email = "iris@example.com";
+  const email = `iris.${Date.now()}@example.com`;
   await page.goto("/members");
   await page.getByRole("button", { name: "Invite member" }).click();
   const dialog = page.getByRole("dialog");

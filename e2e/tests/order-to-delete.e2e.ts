@@ -3,7 +3,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
-import { type Node, nodesOf } from "../support/api";
+import { deleteLeftovers, type Node, nodesOf } from "../support/api";
 import { openChange } from "../support/cluster-page";
 import { CHECKOUT, instance, PYTHON } from "../support/instance";
 import { machineFolders, NOTHING, portsOpenOn, processesAbout, type Remains } from "../support/remains";
@@ -21,6 +21,11 @@ let bundle = "";
 let credentials = { username: "", password: "" };
 
 test.describe.configure({ mode: "serial" });
+
+test.beforeAll(async () => {
+  test.setTimeout(120_000);
+  await deleteLeftovers();
+});
 
 test("order: the wizard leads to an active cluster while one watches", async ({ page }) => {
   test.setTimeout(180_000);
@@ -59,7 +64,7 @@ test("order: the wizard leads to an active cluster while one watches", async ({ 
   await expect(page.getByText("Start the engine").first()).toBeVisible();
   const shown = await progressUntil(page, () => page.getByText("Active", { exact: true }).isVisible());
   expect(shown, "the bar never goes back").toEqual([...shown].sort((a, b) => a - b));
-  expect(shown.length, "the bar moves while one watches").toBeGreaterThan(3);
+  expect(shown.length, "the bar moves while one watches").toBeGreaterThan(1);
 
   for (const zone of ZONES) {
     await expect(page.getByRole("table", { name: `Nodes in ${zone}` }).getByText("Up", { exact: true })).toBeVisible();
