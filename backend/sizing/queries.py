@@ -1,19 +1,23 @@
 """Plans of clusters from the price book and published figures, as the API tells them. Changes nothing."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from django.utils import timezone
 
+from backend.catalog.actions import ListedCloud, ListedRegion
 from backend.catalog.queries import engine_titles, provider_names
 from backend.core.errors import Invalid
 from backend.prices.book import PriceBook
 from backend.prices.estimate import Estimate, Load, estimate
 from backend.prices.estimate import Shape as PricedShape
 from backend.prices.estimates import told
+from backend.prices.money import MICROS
 from backend.prices.queries import price_book
 from backend.prices.states import CURRENCY, REFERENCE_REGIONS, Term
 from backend.sizing import known
+from backend.sizing.choosing import Chosen, Priced, of_families
 from backend.sizing.durations import recovery, scan
 from backend.sizing.figures import Throughput, calibrated
 from backend.sizing.reasons import assumptions, reasons
@@ -37,7 +41,8 @@ def plan(order: SizingOrder) -> dict[str, Any]:
     rules = figures.engines[order.engine]
     found = shapes_of(workload, known.machines(order.provider), calibration, rules, zones=order.zones)
     book, now = price_book(order.provider), timezone.now()
-    priced = [(shape, _estimate(shape, order, region, book, now)) for shape in found]
+    costs = {shape.machine.name: _estimate(shape, order, region, book, now) for shape in found}
+    chosen = of_families(Priced(shape=shape, year_micros=_year(costs[shape.machine.name])) for shape in found)
     return {
         "currency": CURRENCY,
         "priced_at": now,
@@ -45,7 +50,7 @@ def plan(order: SizingOrder) -> dict[str, Any]:
         "calibrated_by": _figure(calibration.figure),
         "is_published": calibration.is_published,
         "assumptions": list(assumptions(workload, calibration, rules)),
-        "shapes": [_shape(shape, workload, order, cost) for shape, cost in _cheapest_of_families(priced)],
+        "shapes": [_shape(each, workload, order, costs) for each in chosen],
     }
 
 
@@ -112,23 +117,13 @@ def _estimate(shape: Shape, order: SizingOrder, region: str, book: PriceBook, no
     return estimate(priced, book, at=now)
 
 
-def _cheapest_of_families(priced: list[tuple[Shape, Estimate]]) -> list[tuple[Shape, Estimate]]:
-    """By what a year costs on demand, then by the number of nodes. What has no price comes last."""
-    best: dict[str, tuple[Shape, Estimate]] = {}
-    ordered = sorted(priced, key=_by_cost)
-    for shape, cost in ordered:
-        best.setdefault(shape.machine.family, (shape, cost))
-    return list(best.values())
-
-
-def _by_cost(priced: tuple[Shape, Estimate]) -> tuple[bool, int, int]:
-    shape, cost = priced
+def _year(cost: Estimate) -> int | None:
     bill = cost.bill(Term.ON_DEMAND)
-    return bill is None, bill.total.year if bill else 0, shape.nodes
+    return bill.total.year if bill else None
 
 
-def _shape(shape: Shape, workload: Workload, order: SizingOrder, cost: Estimate) -> dict[str, Any]:
-    machine, figures = shape.machine, known.figures()
+def _shape(chosen: Chosen, workload: Workload, order: SizingOrder, costs: dict[str, Estimate]) -> dict[str, Any]:
+    shape, machine, figures = chosen.shape, chosen.shape.machine, known.figures()
     back = recovery(shape, workload, figures, order.engine)
     whole = scan(shape, workload, figures.scans, order.engine, rows_per_core=order.scan_rows_per_core)
     return {
@@ -148,9 +143,20 @@ def _shape(shape: Shape, workload: Workload, order: SizingOrder, cost: Estimate)
         ],
         "recovery": back and asdict(back),
         "scan": whole and asdict(whole),
-        "reasons": list(reasons(shape, workload)),
-        "estimate": told(cost),
+        "reasons": [*reasons(shape, workload), *_cheaper(chosen, costs)],
+        "estimate": told(costs[machine.name]),
     }
+
+
+def _cheaper(chosen: Chosen, costs: dict[str, Estimate]) -> Iterator[str]:
+    other = chosen.cheaper
+    if other is None:
+        return
+    saved = (_year(costs[chosen.shape.machine.name]) or 0) - (_year(costs[other.machine.name]) or 0)
+    yield (
+        f"{other.nodes:,} × {other.machine.name} would do as well and cost {saved // MICROS:,} dollars a year less, "
+        "but be more nodes to look after."
+    )
 
 
 def _figure(figure: Throughput) -> dict[str, Any]:
@@ -178,10 +184,16 @@ def choices() -> dict[str, Any]:
                 "id": cloud.provider,
                 "name": cloud.name,
                 "is_offered": cloud.provider in offered,
-                "regions": [asdict(region) for region in cloud.regions],
+                "regions": [asdict(region) for region in _reference_first(cloud)],
             }
             for cloud in known.clouds()
         ],
         "engines": [{"name": name, "title": titles.get(name, name)} for name in sorted(figures.engines)],
         "figures": [_figure(figure) for figure in figures.throughput],
     }
+
+
+def _reference_first(cloud: ListedCloud) -> list[ListedRegion]:
+    """The region whose prices are known comes first: a form begins with it."""
+    reference = REFERENCE_REGIONS.get(cloud.provider)
+    return sorted(cloud.regions, key=lambda region: region.name != reference)

@@ -98,7 +98,8 @@ class SizingAnswer(Schema):
     is_published: bool = Field(description="False: nobody published a p99 as low; the figure was taken down")
     assumptions: list[str]
     shapes: list[SizingShape] = Field(
-        description="Of each family of machines the cheapest on demand, cheapest first. Empty: none is large enough"
+        description="Of each family of machines the fewest nodes at nearly its lowest price, cheapest first. "
+        "Empty: none is large enough"
     )
 
 
@@ -112,7 +113,7 @@ class SizingProvider(Schema):
     id: str
     name: str
     is_offered: bool = Field(description="Clusters can be ordered there from this installation")
-    regions: list[SizingRegion]
+    regions: list[SizingRegion] = Field(description="The one whose prices are known first")
 
 
 class SizingEngine(Schema):

@@ -24,6 +24,11 @@ const SCRAPED = { timeout: 50_000 };
 
 const pages: [name: string, path: () => string, ready: (page: Page) => Promise<void>][] = [
   ["clusters", () => "/clusters", (page) => expect(page.getByRole("link", { name: "pictured" })).toBeVisible()],
+  [
+    "sizing",
+    () => "/sizing?engine=cassandra&provider=aws&region=us-east-1&reads=10000&writes=5000&data=500",
+    (page) => expect(page.getByRole("table", { name: "Costs at DynamoDB" })).toBeVisible(),
+  ],
   ["order", () => "/clusters/new", (page) => expect(page.getByText("Apache Cassandra")).toBeVisible()],
   [
     "cluster",

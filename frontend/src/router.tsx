@@ -29,6 +29,8 @@ import {
   operationsQuery,
   queryClient,
   sessionQuery,
+  sizingChoicesQuery,
+  sizingQuery,
   tableMetricsQuery,
   tokensQuery,
   whenSignedOut,
@@ -39,7 +41,9 @@ import { CLUSTER_PAGE_IDS, type ClusterPageId, clusterPage } from "./pages/clust
 import { NotFoundPage } from "./pages/not-found";
 import { readRange, shownTime } from "./util/metric-range";
 import { type MetricsSearch, readMetrics } from "./util/metrics-search";
+import { type Prefill, readPrefill } from "./util/order";
 import { lastCursor, readCursors, readText, readWord, returnPath } from "./util/search";
+import { readSizing, toSizingOrder } from "./util/sizing";
 
 // The address says everything about the view. Loaders start the queries of a page while its code is still on the way;
 // the page shows their progress and their errors.
@@ -110,7 +114,8 @@ const clustersRoute = createRoute({
 const clusterOrderRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/clusters/new",
-  validateSearch: (search: Record<string, unknown>): { step?: number } => ({
+  validateSearch: (search: Record<string, unknown>): { step?: number } & Prefill => ({
+    ...readPrefill(search),
     step: typeof search.step === "number" ? search.step : undefined,
   }),
   loader: () => {
@@ -172,6 +177,20 @@ const nodeRoute = createRoute({
     void queryClient.prefetchQuery(nodeTuningQuery(clusterId, nodeId));
   },
   component: lazyRouteComponent(() => import("./pages/node"), "NodePage"),
+});
+
+const sizingRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/sizing",
+  validateSearch: readSizing,
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps }) => {
+    void queryClient.prefetchQuery(sizingChoicesQuery());
+    void queryClient.prefetchQuery(catalogQuery());
+    const order = toSizingOrder(deps);
+    if (order !== null) void queryClient.prefetchQuery(sizingQuery(order));
+  },
+  component: lazyRouteComponent(() => import("./pages/sizing"), "SizingPage"),
 });
 
 const operationsRoute = createRoute({
@@ -300,6 +319,7 @@ export const router = createRouter({
       clusterRoute,
       tableRoute,
       nodeRoute,
+      sizingRoute,
       operationsRoute,
       operationRoute,
       alertsRoute,

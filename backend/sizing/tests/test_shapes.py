@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.sizing.choosing import NEAR_PERCENT, Priced, cheapest, of_families
 from backend.sizing.durations import recovery, scan, streamed
 from backend.sizing.figures import Calibration, calibrated, work
 from backend.sizing.known import figures
@@ -229,6 +230,42 @@ def test_more_never_takes_fewer_machines(workload, engine, zones, field, more):
     for machine in MACHINES:
         before, after = plan(workload, machine, engine, zones), plan(larger, machine, engine, zones)
         assert after is None or (before is not None and after.nodes >= before.nodes)
+
+
+PRICES = {"i3.metal": 4_992_000, "i3.4xlarge": 1_248_000, "i3.large": 156_000}
+
+
+def priced(workload: Workload, engine: str, zones: int) -> list[Priced]:
+    shapes = [plan(workload, machine, engine, zones) for machine in MACHINES]
+    return [Priced(shape=one, year_micros=one.nodes * PRICES[one.machine.name] * 8760) for one in shapes if one]
+
+
+@given(workload=WORKLOADS, engine=ENGINES, zones=st.integers(1, 8), field=MORE, more=st.integers(1, 1000))
+def test_more_is_never_cheaper(workload, engine, zones, field, more):
+    larger = replace(workload, **{field: getattr(workload, field) + more})
+    before, after = cheapest(priced(workload, engine, zones)), cheapest(priced(larger, engine, zones))
+    assert after is None or (before is not None and after.year_micros >= before.year_micros)
+
+
+@given(workload=WORKLOADS, engine=ENGINES, zones=st.integers(1, 8))
+def test_what_is_chosen_costs_nearly_the_least_and_has_no_more_nodes(workload, engine, zones):
+    found = priced(workload, engine, zones)
+    least = cheapest(found)
+    chosen = of_families(found)
+    assert len(chosen) == (1 if found else 0)
+    for each in chosen:
+        cost = each.shape.nodes * PRICES[each.shape.machine.name] * 8760
+        assert cost * 100 <= least.year_micros * (100 + NEAR_PERCENT)
+        assert each.shape.nodes <= least.shape.nodes
+        assert each.cheaper is None or each.cheaper == least.shape
+
+
+def test_without_a_price_it_comes_last_and_fewest_nodes_count():
+    shapes = [plan(PUBLISHED, machine) for machine in (SMALLEST, METAL)]
+    other = replace(plan(PUBLISHED, SMALLER), machine=replace(SMALLER, family="other"))
+    found = [Priced(shape=shape, year_micros=None) for shape in shapes] + [Priced(shape=other, year_micros=1)]
+    assert [each.shape.machine.name for each in of_families(found)] == ["i3.4xlarge", "i3.metal"]
+    assert cheapest(found[:2]) is None
 
 
 @given(workload=WORKLOADS, engine=ENGINES, stricter=st.integers(1, 99))

@@ -53,6 +53,15 @@ def test_shapes_with_limits_prices_and_reasons(api: ApiClient) -> None:
         assert len(shape["reasons"]) >= 3
 
 
+def test_fewer_and_larger_nodes_are_preferred_at_nearly_the_same_price(api: ApiClient) -> None:
+    load = {"reads_per_second": 10_000, "writes_per_second": 5000, "data_bytes": 500 * 2**30}
+    found = plan(api, engine="cassandra", **load)["shapes"]
+    (shape,) = [shape for shape in found if shape["family"] == "i4g"]
+    # 43,750 ÷ (390.625 × 2) = 56: 57 × i4g.large at 0.15444 = 8.80 an hour; 14: 15 × i4g.2xlarge at 0.61776 = 9.27
+    assert (shape["machine_type"], shape["nodes"]) == ("i4g.2xlarge", 15)
+    assert any("57 × i4g.large would do as well" in reason for reason in shape["reasons"])
+
+
 def test_more_load_is_never_cheaper(api: ApiClient) -> None:
     costs = [
         month(plan(api, reads_per_second=reads, data_bytes=size)["shapes"][0])
@@ -83,6 +92,7 @@ def test_what_can_be_chosen(api: ApiClient) -> None:
     assert [each["name"] for each in found["engines"]] == ["cassandra", "scylla"]
     assert {figure["version"] for figure in found["figures"]} == {"2.2", "3.11", "4.0"}
     assert all(figure["source"] for figure in found["figures"])
+    assert [each["regions"][0]["name"] for each in found["providers"]] == ["us-east-1", "us-central1"]
     for provider in found["providers"]:
         for region in provider["regions"]:
             assert region["zones"] >= 1

@@ -1,20 +1,14 @@
-import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
 import Checkbox from "@cloudscape-design/components/checkbox";
 import Container from "@cloudscape-design/components/container";
 import FormField from "@cloudscape-design/components/form-field";
 import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
-import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Tiles from "@cloudscape-design/components/tiles";
 import { useQuery } from "@tanstack/react-query";
-import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, capacityQuery, type OrderCheck } from "../api";
-import { formatDuration } from "../util/duration";
-import { figuresOf, needTable } from "../util/machine-types";
-import { formatDollars } from "../util/money";
+import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, capacityQuery } from "../api";
+import { needTable } from "../util/machine-types";
 import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
 import { count, formatMib } from "../util/size";
 import { MachineTypeTable } from "./machine-type-table";
@@ -267,126 +261,5 @@ export function NameStep({ draft, fields, change }: Props) {
         </Checkbox>
       </SpaceBetween>
     </Container>
-  );
-}
-
-function AccountName({ id }: { id: string }) {
-  const accounts = useQuery(allCloudAccountsQuery());
-  return <>{accounts.data?.items.find((account) => account.id === id)?.name ?? id}</>;
-}
-
-export function ReviewStep({
-  catalog,
-  draft,
-  check,
-  onEdit,
-}: Props & { check: OrderCheck | undefined; onEdit: (step: number) => void }) {
-  const engine = catalog.engines.find(({ name }) => name === draft.engine);
-  const provider = catalog.providers.find(({ id }) => id === draft.provider);
-  const type = provider?.machine_types.find(({ name }) => name === draft.machine_type);
-  const edit = (step: number, what: string) => (
-    <Button ariaLabel={`Edit ${what}`} onClick={() => onEdit(step)}>
-      Edit
-    </Button>
-  );
-  return (
-    <SpaceBetween size="l">
-      {check && (
-        <Container header={<Header variant="h2">What will be made</Header>}>
-          <SpaceBetween size="m">
-            {check.warnings.map((warning) => (
-              <StatusIndicator key={warning} type="warning">
-                {warning}
-              </StatusIndicator>
-            ))}
-            <Box>
-              {count(check.nodes_total, "node")} in {count(draft.zones.length, "zone")},{" "}
-              {count(check.replicas, "replica")} of every row, encrypted connections, an administrator whose password
-              you can see once.
-            </Box>
-            <KeyValuePairs
-              columns={4}
-              items={[
-                {
-                  label: "Machines on demand, a month",
-                  value: check.cost === null ? "Price not known" : formatDollars(check.cost.month),
-                },
-                { label: "Memory in all", value: formatMib(check.memory_mib_total) },
-                { label: "Data centre", value: check.datacenter },
-                { label: "Usually ready in", value: formatDuration(check.expected_seconds) },
-              ]}
-            />
-          </SpaceBetween>
-        </Container>
-      )}
-      <Container
-        header={
-          <Header variant="h2" actions={edit(0, "engine")}>
-            Engine
-          </Header>
-        }
-      >
-        <KeyValuePairs
-          columns={3}
-          items={[
-            { label: "Engine", value: engine?.title ?? draft.engine },
-            { label: "Version", value: draft.engine_version },
-          ]}
-        />
-      </Container>
-      <Container
-        header={
-          <Header variant="h2" actions={edit(1, "place")}>
-            Place
-          </Header>
-        }
-      >
-        <KeyValuePairs
-          columns={3}
-          items={[
-            { label: "Provider", value: provider?.name ?? draft.provider },
-            ...(draft.cloud_account === null
-              ? []
-              : [{ label: "Cloud account", value: <AccountName id={draft.cloud_account} /> }]),
-            { label: "Region", value: draft.region },
-            { label: "Zones", value: draft.zones.join(", ") },
-          ]}
-        />
-      </Container>
-      <Container
-        header={
-          <Header variant="h2" actions={edit(2, "machines")}>
-            Machines
-          </Header>
-        }
-      >
-        <KeyValuePairs
-          columns={3}
-          items={[
-            { label: "Machine type", value: draft.machine_type },
-            { label: "Nodes per zone", value: draft.nodes_per_zone },
-            ...(type === undefined || type.nvme_count === null ? [] : figuresOf(type)),
-          ]}
-        />
-      </Container>
-      <Container
-        header={
-          <Header variant="h2" actions={edit(3, "name and options")}>
-            Name and options
-          </Header>
-        }
-      >
-        <KeyValuePairs
-          columns={3}
-          items={[
-            { label: "Cluster name", value: draft.name },
-            {
-              label: "Tags",
-              value: draft.tags.map(({ key, value }) => `${key}: ${value}`).join(", ") || "–",
-            },
-          ]}
-        />
-      </Container>
-    </SpaceBetween>
   );
 }

@@ -14,8 +14,9 @@ import {
 import { ErrorBox } from "../components/error-box";
 import { QueryView } from "../components/query-view";
 import { useTitle } from "../hooks/use-title";
-import { type Complaints, complaintsAt, type Draft, firstDraft, REVIEW, toOrder } from "../util/order";
-import { EngineStep, MachineStep, NameStep, PlaceStep, ReviewStep } from "./cluster-order-steps";
+import { type Complaints, complaintsAt, type Draft, prefilled, REVIEW, toOrder } from "../util/order";
+import { ReviewStep } from "./cluster-order-review";
+import { EngineStep, MachineStep, NameStep, PlaceStep } from "./cluster-order-steps";
 
 const route = getRouteApi("/console/clusters/new");
 
@@ -35,7 +36,12 @@ function OrderWizard({ catalog }: { catalog: Catalog }) {
   const router = useRouter();
   const navigate = route.useNavigate();
   const search = route.useSearch();
-  const [draft, setDraft] = useState(() => firstDraft(catalog));
+  const [draft, setDraft] = useState(() => prefilled(catalog, search));
+  const [load, setLoad] = useState(() => ({
+    reads: typed(search.reads),
+    writes: typed(search.writes),
+    row: typed(search.row),
+  }));
   // How far the API has agreed: an address may not lead past it.
   const [reached, setReached] = useState(0);
   const [complaints, setComplaints] = useState(NO_COMPLAINTS);
@@ -51,7 +57,7 @@ function OrderWizard({ catalog }: { catalog: Catalog }) {
   };
   const goTo = (index: number) => {
     order.reset();
-    void navigate({ search: { step: index + 1 } });
+    void navigate({ search: (before) => ({ ...before, step: index + 1 }) });
   };
 
   /** Asks the API about everything entered up to `step`; says whether to go on. */
@@ -121,11 +127,20 @@ function OrderWizard({ catalog }: { catalog: Catalog }) {
         { title: "Name and options", content: <Step error={errorText} shown={<NameStep {...props} />} /> },
         {
           title: "Review",
-          content: <Step error={errorText} shown={<ReviewStep {...props} check={check.data} onEdit={goTo} />} />,
+          content: (
+            <Step
+              error={errorText}
+              shown={<ReviewStep {...props} check={check.data} load={load} onLoad={setLoad} onEdit={goTo} />}
+            />
+          ),
         },
       ]}
     />
   );
+}
+
+function typed(number: number | undefined): string {
+  return number === undefined ? "" : String(number);
 }
 
 function Step({ error, shown }: { error: React.ReactNode; shown: React.ReactNode }) {

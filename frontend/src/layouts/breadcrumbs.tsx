@@ -6,6 +6,7 @@ import { clusterPage, clusterPageHref } from "../pages/cluster-pages";
 
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
+  sizing: "Sizing",
   operations: "Operations",
   alerts: "Alerts",
   backups: "Backups",

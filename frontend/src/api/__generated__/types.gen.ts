@@ -10560,7 +10560,7 @@ export type SizingAnswer = {
     /**
      * Shapes
      *
-     * Of each family of machines the cheapest on demand, cheapest first. Empty: none is large enough
+     * Of each family of machines the fewest nodes at nearly its lowest price, cheapest first. Empty: none is large enough
      */
     shapes: Array<SizingShape>;
 };
@@ -10798,6 +10798,8 @@ export type SizingProvider = {
     is_offered: boolean;
     /**
      * Regions
+     *
+     * The one whose prices are known first
      */
     regions: Array<SizingRegion>;
 };
