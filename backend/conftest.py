@@ -45,7 +45,7 @@ def check_against_description(method: str, answer: Any) -> None:
     if method.lower() not in described_api()["paths"].get(path, {}):
         return
     validator = _validator(method.lower(), path, answer.status_code)
-    if validator is not None and answer["Content-Type"].startswith("application/json"):
+    if validator is not None and not answer.streaming and answer["Content-Type"].startswith("application/json"):
         validator.validate(answer.json())
 
 

@@ -28,6 +28,7 @@ from backend.connections.api import router as connections
 from backend.console.api import router as console
 from backend.core import idempotency
 from backend.core.errors import error_response
+from backend.costs.api import router as costs
 from backend.diagnostics.api import router as diagnostics
 from backend.findings.api import router as findings
 from backend.images.api import router as images
@@ -108,6 +109,7 @@ api.add_router("", cloud_accounts)
 api.add_router("", images)
 api.add_router("", prices)
 api.add_router("", sizing)
+api.add_router("", costs)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

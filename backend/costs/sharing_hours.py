@@ -12,14 +12,13 @@ import structlog
 from django.db import connection, transaction
 
 from backend.costs.models import HourToShare, TableDay, TableMonth
+from backend.costs.ranges import DAYS_KEPT
 from backend.costs.recording import add_to_days
 from backend.costs.sharing import PARTS, SHARED, Capacity, Parts, TableUse, share_out, taken_back
 from backend.costs.tables import Shares, TableName, add_to_tables, shared_tables, tables_of
 from backend.metrics.store import MetricsUnavailable
 from backend.metrics.usage import ClusterHour, TableHour, hours_of
 
-DAYS_KEPT = 62
-"""For so long it is known by day what tables cost; then by month."""
 PATIENCE = timedelta(hours=24)
 """For so long an hour waits for a store of metrics that does not answer."""
 COMPACTED_PER_SECOND = 64 * 2**20

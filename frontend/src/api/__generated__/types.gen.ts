@@ -2493,6 +2493,22 @@ export type ChangeStarted = {
 };
 
 /**
+ * ChangesFilter
+ */
+export type ChangesFilter = {
+    /**
+     * Cluster Id
+     */
+    cluster_id?: string | null;
+    /**
+     * Month
+     *
+     * 2026-11; left out: the running one
+     */
+    month?: string | null;
+};
+
+/**
  * ChartAbout
  */
 export type ChartAbout = {
@@ -3310,6 +3326,352 @@ export type CostAmounts = {
      * Year
      */
     year: number;
+};
+
+/**
+ * CostChange
+ */
+export type CostChange = {
+    /**
+     * Text
+     *
+     * In words
+     */
+    text: string;
+    cluster: CostCluster | null;
+    item: Item;
+    /**
+     * Micros
+     *
+     * How much more; below zero: less
+     */
+    micros: number;
+};
+
+/**
+ * CostChanges
+ */
+export type CostChanges = {
+    /**
+     * Month
+     */
+    month: string;
+    /**
+     * Days
+     *
+     * Whole days that are compared, of this month and of the one before
+     */
+    days: number;
+    /**
+     * Before
+     */
+    before: number;
+    /**
+     * Now
+     */
+    now: number;
+    /**
+     * Micros
+     *
+     * now - before: the sum of all changes
+     */
+    micros: number;
+    /**
+     * Text
+     *
+     * All of it in a sentence
+     */
+    text: string;
+    /**
+     * Items
+     *
+     * The largest first
+     */
+    items: Array<CostChange>;
+    /**
+     * Left Out
+     *
+     * What smaller changes come to that are not told
+     */
+    left_out: number;
+};
+
+/**
+ * CostCluster
+ */
+export type CostCluster = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * As it is called now
+     */
+    name: string;
+    /**
+     * Deleted
+     */
+    deleted: boolean;
+};
+
+/**
+ * CostForecast
+ */
+export type CostForecast = {
+    /**
+     * Month
+     */
+    month: string;
+    /**
+     * Until
+     *
+     * Until then hours are closed
+     */
+    until: string;
+    /**
+     * Spent
+     *
+     * In the month so far
+     */
+    spent: number;
+    /**
+     * Hourly
+     *
+     * Mean of the seven days before, or of as long as there was anything
+     */
+    hourly: number;
+    /**
+     * Hours Left
+     */
+    hours_left: number;
+    /**
+     * Forecast
+     *
+     * spent + hourly × hours_left, rounded once
+     */
+    forecast: number;
+    /**
+     * Last Seven Days
+     *
+     * Whole days
+     */
+    last_seven_days: number;
+    /**
+     * Seven Days Before
+     */
+    seven_days_before: number;
+    /**
+     * Trend
+     *
+     * Last seven days by those before, less one: 0.1 is a tenth more
+     */
+    trend: number | null;
+};
+
+/**
+ * CostGroup
+ *
+ * What a row of a report is.
+ */
+export type CostGroup = 'cluster' | 'table' | 'engine' | 'tag' | 'day' | 'month';
+
+/**
+ * CostItem
+ */
+export type CostItem = {
+    /**
+     * Micros
+     */
+    micros: number;
+    parts: CostParts;
+    /**
+     * Unmeasured
+     *
+     * Of it: shared, because there were no metrics of the hour. null: of tables it is in what is shared
+     */
+    unmeasured: number | null;
+    /**
+     * Reads
+     *
+     * On all replicas; null: not told of this group
+     */
+    reads: number | null;
+    /**
+     * Writes
+     */
+    writes: number | null;
+    /**
+     * Per Million Requests
+     *
+     * Compute and traffic of a million reads and writes
+     */
+    per_million_requests: number | null;
+    /**
+     * Key
+     *
+     * Id of the cluster, engine, value of the tag, day, month; empty: none. Of a table opaque
+     */
+    key: string;
+    /**
+     * Of clusters and tables; null: what belongs to no cluster
+     */
+    cluster: CostCluster | null;
+    table: CostTableName | null;
+};
+
+/**
+ * CostParts
+ *
+ * They sum to `micros`.
+ */
+export type CostParts = {
+    /**
+     * Compute
+     *
+     * 70 % of the machines
+     */
+    compute: number;
+    /**
+     * Storage
+     *
+     * 30 % of the machines, and disks bought beside them
+     */
+    storage: number;
+    /**
+     * Backups
+     */
+    backups: number;
+    /**
+     * Traffic
+     */
+    traffic: number;
+    /**
+     * Overhead
+     *
+     * Mark-up and fees
+     */
+    overhead: number;
+};
+
+/**
+ * CostQuery
+ */
+export type CostQuery = {
+    /**
+     * From
+     *
+     * First day, 2026-11-01; left out: the first of the month
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * First day not in it any more; left out: tomorrow
+     */
+    to?: string | null;
+    /**
+     * Cluster Id
+     *
+     * Also of a deleted one
+     */
+    cluster_id?: string | null;
+    /**
+     * Tag
+     *
+     * Clusters with this tag, as key=value. Tags count as they are now
+     */
+    tag?: string | null;
+    /**
+     * Keyspace
+     *
+     * Of tables of this keyspace only
+     */
+    keyspace?: string | null;
+    /**
+     * CostGroup
+     *
+     * What a row of a report is.
+     */
+    group?: 'cluster' | 'table' | 'engine' | 'tag' | 'day' | 'month';
+    /**
+     * Tag Key
+     *
+     * With group=tag: whose values are the groups; team, say
+     */
+    tag_key?: string;
+    /**
+     * Limit
+     *
+     * Items per page, 1 to 200
+     */
+    limit?: number;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before; opaque. When an hour is closed in between, order may change
+     */
+    cursor?: string | null;
+};
+
+/**
+ * CostTableName
+ */
+export type CostTableName = {
+    /**
+     * Keyspace
+     */
+    keyspace: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Shared
+     *
+     * What no table of the cluster used, or could not be told apart
+     */
+    shared: boolean;
+};
+
+/**
+ * Costs
+ */
+export type Costs = {
+    /**
+     * From
+     */
+    from: string;
+    /**
+     * To
+     */
+    to: string;
+    /**
+     * Currency
+     */
+    currency: string;
+    group: CostGroup;
+    /**
+     * Of all pages: the sum of all groups
+     */
+    total: SpentAmounts;
+    /**
+     * Groups
+     *
+     * On all pages
+     */
+    groups: number;
+    /**
+     * Items
+     *
+     * Dearest first; days and months in their order
+     */
+    items: Array<CostItem>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -5415,6 +5777,37 @@ export type Evidence = {
 };
 
 /**
+ * ExportFormat
+ */
+export type ExportFormat = 'csv' | 'json' | 'focus';
+
+/**
+ * ExportQuery
+ */
+export type ExportQuery = {
+    /**
+     * From
+     *
+     * First day, 2026-11-01; left out: the first of the month
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * First day not in it any more; left out: tomorrow
+     */
+    to?: string | null;
+    /**
+     * Cluster Id
+     */
+    cluster_id?: string | null;
+    /**
+     * ExportFormat
+     */
+    format?: 'csv' | 'json' | 'focus';
+};
+
+/**
  * FederationQuery
  */
 export type FederationQuery = {
@@ -5805,6 +6198,16 @@ export type FlameNode = {
      * Children
      */
     children?: Array<FlameNode>;
+};
+
+/**
+ * ForecastFilter
+ */
+export type ForecastFilter = {
+    /**
+     * Cluster Id
+     */
+    cluster_id?: string | null;
 };
 
 /**
@@ -6579,6 +6982,100 @@ export type InvitationPage = {
      * Next Cursor
      */
     next_cursor: string | null;
+};
+
+/**
+ * Invoice
+ */
+export type Invoice = {
+    /**
+     * Month
+     */
+    month: string;
+    /**
+     * Final
+     *
+     * The month is over and closed; corrections may still come, as lines of days in it
+     */
+    final: boolean;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Micros
+     *
+     * Of all pages
+     */
+    micros: number;
+    /**
+     * Lines
+     *
+     * On all pages
+     */
+    lines: number;
+    /**
+     * Items
+     */
+    items: Array<InvoiceLine>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * InvoiceLine
+ */
+export type InvoiceLine = {
+    cluster: CostCluster | null;
+    item: Item;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Quantity
+     *
+     * Decimal
+     */
+    quantity: string;
+    /**
+     * Unit
+     */
+    unit: string;
+    /**
+     * Price
+     *
+     * Micro-dollars per unit; of mark-up millionths. null: none is in the book
+     */
+    price: number | null;
+    /**
+     * Micros
+     */
+    micros: number;
+};
+
+/**
+ * InvoicePage
+ */
+export type InvoicePage = {
+    /**
+     * Limit
+     */
+    limit?: number;
+    /**
+     * Cursor
+     */
+    cursor?: string | null;
 };
 
 /**
@@ -10929,6 +11426,39 @@ export type Snippet = {
 };
 
 /**
+ * SpentAmounts
+ */
+export type SpentAmounts = {
+    /**
+     * Micros
+     */
+    micros: number;
+    parts: CostParts;
+    /**
+     * Unmeasured
+     *
+     * Of it: shared, because there were no metrics of the hour. null: of tables it is in what is shared
+     */
+    unmeasured: number | null;
+    /**
+     * Reads
+     *
+     * On all replicas; null: not told of this group
+     */
+    reads: number | null;
+    /**
+     * Writes
+     */
+    writes: number | null;
+    /**
+     * Per Million Requests
+     *
+     * Compute and traffic of a million reads and writes
+     */
+    per_million_requests: number | null;
+};
+
+/**
  * SplitBy
  */
 export type SplitBy = 'cluster' | 'zone' | 'node';
@@ -11808,6 +12338,110 @@ export type Upgrade = {
      * Engine Version
      */
     engine_version: string;
+};
+
+/**
+ * Usage
+ */
+export type Usage = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Cluster Id
+     *
+     * Empty: what belongs to none
+     */
+    cluster_id: string;
+    /**
+     * Node Id
+     */
+    node_id: string;
+    item: Item;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Hour
+     */
+    hour: string;
+    /**
+     * Unit Seconds
+     *
+     * Machine-seconds or byte-seconds; below zero takes back
+     */
+    unit_seconds: number;
+    /**
+     * Sequence
+     *
+     * 0: as the hour was closed; then corrections
+     */
+    sequence: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+};
+
+/**
+ * UsagePage
+ */
+export type UsagePage = {
+    /**
+     * Items
+     */
+    items: Array<Usage>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * UsageQuery
+ */
+export type UsageQuery = {
+    /**
+     * From
+     *
+     * First day, 2026-11-01; left out: the first of the month
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * First day not in it any more; left out: tomorrow
+     */
+    to?: string | null;
+    /**
+     * Cluster Id
+     */
+    cluster_id?: string | null;
+    /**
+     * Node Id
+     */
+    node_id?: string | null;
+    item?: Item | null;
+    /**
+     * Limit
+     */
+    limit?: number;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before
+     */
+    cursor?: string | null;
 };
 
 /**
@@ -21201,6 +21835,359 @@ export type GetTableSchemaResponses = {
 
 export type GetTableSchemaResponse = GetTableSchemaResponses[keyof GetTableSchemaResponses];
 
+export type GetCostsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * From
+         *
+         * First day, 2026-11-01; left out: the first of the month
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * First day not in it any more; left out: tomorrow
+         */
+        to?: string | null;
+        /**
+         * Cluster Id
+         *
+         * Also of a deleted one
+         */
+        cluster_id?: string | null;
+        /**
+         * Tag
+         *
+         * Clusters with this tag, as key=value. Tags count as they are now
+         */
+        tag?: string | null;
+        /**
+         * Keyspace
+         *
+         * Of tables of this keyspace only
+         */
+        keyspace?: string | null;
+        /**
+         * CostGroup
+         *
+         * What a row of a report is.
+         */
+        group?: 'cluster' | 'table' | 'engine' | 'tag' | 'day' | 'month';
+        /**
+         * Tag Key
+         *
+         * With group=tag: whose values are the groups; team, say
+         */
+        tag_key?: string;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque. When an hour is closed in between, order may change
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/costs';
+};
+
+export type GetCostsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCostsError = GetCostsErrors[keyof GetCostsErrors];
+
+export type GetCostsResponses = {
+    /**
+     * OK
+     */
+    200: Costs;
+};
+
+export type GetCostsResponse = GetCostsResponses[keyof GetCostsResponses];
+
+export type GetCostChangesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Cluster Id
+         */
+        cluster_id?: string | null;
+        /**
+         * Month
+         *
+         * 2026-11; left out: the running one
+         */
+        month?: string | null;
+    };
+    url: '/api/v1/costs/changes';
+};
+
+export type GetCostChangesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCostChangesError = GetCostChangesErrors[keyof GetCostChangesErrors];
+
+export type GetCostChangesResponses = {
+    /**
+     * OK
+     */
+    200: CostChanges;
+};
+
+export type GetCostChangesResponse = GetCostChangesResponses[keyof GetCostChangesResponses];
+
+export type ExportCostsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * From
+         *
+         * First day, 2026-11-01; left out: the first of the month
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * First day not in it any more; left out: tomorrow
+         */
+        to?: string | null;
+        /**
+         * Cluster Id
+         */
+        cluster_id?: string | null;
+        /**
+         * ExportFormat
+         */
+        format?: 'csv' | 'json' | 'focus';
+    };
+    url: '/api/v1/costs/export';
+};
+
+export type ExportCostsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ExportCostsError = ExportCostsErrors[keyof ExportCostsErrors];
+
+export type ExportCostsResponses = {
+    /**
+     * A file, in the order of days
+     */
+    200: {
+        [key: string]: unknown;
+    };
+};
+
+export type ExportCostsResponse = ExportCostsResponses[keyof ExportCostsResponses];
+
+export type GetCostForecastData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Cluster Id
+         */
+        cluster_id?: string | null;
+    };
+    url: '/api/v1/costs/forecast';
+};
+
+export type GetCostForecastErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetCostForecastError = GetCostForecastErrors[keyof GetCostForecastErrors];
+
+export type GetCostForecastResponses = {
+    /**
+     * OK
+     */
+    200: CostForecast;
+};
+
+export type GetCostForecastResponse = GetCostForecastResponses[keyof GetCostForecastResponses];
+
+export type GetInvoiceData = {
+    body?: never;
+    path: {
+        /**
+         * Month
+         */
+        month: string;
+    };
+    query?: {
+        /**
+         * Limit
+         */
+        limit?: number;
+        /**
+         * Cursor
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/costs/invoices/{month}';
+};
+
+export type GetInvoiceErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetInvoiceError = GetInvoiceErrors[keyof GetInvoiceErrors];
+
+export type GetInvoiceResponses = {
+    /**
+     * OK
+     */
+    200: Invoice;
+};
+
+export type GetInvoiceResponse = GetInvoiceResponses[keyof GetInvoiceResponses];
+
 export type GetDrillData = {
     body?: never;
     path: {
@@ -23641,3 +24628,84 @@ export type RevokeTokenResponses = {
 };
 
 export type RevokeTokenResponse = RevokeTokenResponses[keyof RevokeTokenResponses];
+
+export type ListUsageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * From
+         *
+         * First day, 2026-11-01; left out: the first of the month
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * First day not in it any more; left out: tomorrow
+         */
+        to?: string | null;
+        /**
+         * Cluster Id
+         */
+        cluster_id?: string | null;
+        /**
+         * Node Id
+         */
+        node_id?: string | null;
+        item?: Item | null;
+        /**
+         * Limit
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/usage';
+};
+
+export type ListUsageErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListUsageError = ListUsageErrors[keyof ListUsageErrors];
+
+export type ListUsageResponses = {
+    /**
+     * OK
+     */
+    200: UsagePage;
+};
+
+export type ListUsageResponse = ListUsageResponses[keyof ListUsageResponses];
