@@ -1,5 +1,5 @@
 import { type Google, startWithGoogle } from "../support/google";
-import { expect, expectAccessible, picture, signIn, test } from "../support/test";
+import { expect, expectAccessible, expectContrast, picture, signIn, test } from "../support/test";
 import { expectStep, goToReview, next, openWizard } from "../support/wizard";
 
 test("a load becomes clusters, with limits, price and reasons", async ({ ownerPage: page }) => {
@@ -31,6 +31,9 @@ test("a load becomes clusters, with limits, price and reasons", async ({ ownerPa
   await page.setViewportSize({ width: 1360, height: 2600 });
   await picture(page, "sizing");
   await expectAccessible(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(page, "sizing-answer-dark");
+  await expectContrast(page);
 
   await test.step("another one is chosen, and the address brings it all back", async () => {
     await shapes.getByRole("radio").last().check();
@@ -57,6 +60,9 @@ test("the wizard tells what an order costs, line by line, with the load that is 
   await page.setViewportSize({ width: 1360, height: 2200 });
   await picture(page, "wizard-cost");
   await expectAccessible(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(page, "wizard-cost-dark");
+  await expectContrast(page);
   await page.getByLabel("Writes a second").fill("-1");
   await expect(page.getByText("Enter whole numbers from 0.")).toBeVisible();
 });
