@@ -42,11 +42,11 @@ def assumptions(workload: Workload, calibration: Calibration, rules: EngineRules
 
 def reasons(shape: Shape, workload: Workload) -> Iterator[str]:
     """Why it is this many machines, what comes next, and what to know of them."""
-    per_zone = f"{shape.nodes_per_zone} in each of {shape.zones} zones" if shape.zones > 1 else "in one zone"
     if shape.decided_by is None:
-        yield f"There must be a node for every replica and in every zone: {_nodes(shape.nodes)}, {per_zone}."
+        because = "There must be a node for every replica and in every zone"
     else:
-        yield f"{_WORDS[shape.decided_by].capitalize()} asks for {_nodes(shape.nodes)}, {per_zone}."
+        because = f"{_WORDS[shape.decided_by].capitalize()} decides"
+    yield f"{because}: {_nodes(shape.asked)}{_in_zones(shape)}."
     first = shape.bound(shape.first_limit)
     yield f"The first limit that more load or data meets is {_WORDS[first.limit]}: {first.headroom_percent} % is left."
     use = use_without_one(shape, workload)
@@ -65,6 +65,14 @@ def reasons(shape: Shape, workload: Workload) -> Iterator[str]:
             f"Clusters ordered here keep one replica in each zone: in {shape.zones} zones that is a replication "
             f"factor of {shape.zones}, not {workload.replication_factor}."
         )
+
+
+def _in_zones(shape: Shape) -> str:
+    """Zones have the same number each, which may make some more."""
+    if shape.zones == 1:
+        return " in one zone"
+    each = f"{shape.nodes_per_zone} in each of {shape.zones} zones"
+    return f", {each}" if shape.asked == shape.nodes else f" would do, {each} make {shape.nodes:,}"
 
 
 def _nodes(count: int) -> str:

@@ -85,6 +85,8 @@ class Shape:
     bounds: tuple[Bound, ...]
     decided_by: Limit | None
     """Which limit asks for this many nodes; None: replicas do, there must be a node for each."""
+    asked: int
+    """Nodes that would do if zones could differ."""
 
     @property
     def nodes(self) -> int:
@@ -151,6 +153,7 @@ def shape_of(
         nodes_per_zone=per_zone,
         bounds=tuple(Bound(limit=limit, needs=wanted[limit], holds=_down(each[limit] * count)) for limit in Limit),
         decided_by=most if nodes[most] > for_replicas else None,
+        asked=max(nodes[most], for_replicas),
     )
 
 

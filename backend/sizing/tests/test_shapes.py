@@ -127,6 +127,11 @@ def test_replicas_decide_when_there_is_little_to_do():
     shape = plan(calm, SMALLER)
     assert (shape.nodes, shape.decided_by) == (3, None)
     assert "a node for every replica" in next(reasons(shape, calm))
+    three = plan(replace(PUBLISHED, data_bytes=8 * TIB), METAL)
+    # 4 are enough, but not in three zones
+    assert next(reasons(three, PUBLISHED)) == "Throughput decides: 4 nodes would do, 2 in each of 3 zones make 6."
+    one = plan(replace(PUBLISHED, data_bytes=8 * TIB), METAL, zones=1)
+    assert next(reasons(one, PUBLISHED)) == "Throughput decides: 4 nodes in one zone."
     assert plan(replace(calm, replication_factor=5), SMALLER, zones=3).nodes_per_zone == 2
 
 
