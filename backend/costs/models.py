@@ -161,6 +161,18 @@ class CostDay(Spent):
         return f"{self.cluster_id} on {self.day}"
 
 
+class CostMonth(Spent):
+    """The sum of a cluster's days of a month, for reports over long times."""
+
+    pk = models.CompositePrimaryKey("organisation_id", "month", "cluster_id")
+    cluster_id = models.CharField(max_length=40, blank=True)
+    month = models.DateField(help_text="Its first day")
+    unmeasured = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} in {self.month}"
+
+
 class HourToShare(Spent):
     """What of an hour's cost is still to be shared out to tables: until then it is in the cluster's shared part."""
 

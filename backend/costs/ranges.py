@@ -17,10 +17,6 @@ class Days:
     begin: date
     end: date
 
-    @property
-    def whole_months(self) -> bool:
-        return self.begin.day == 1 and self.end.day == 1
-
 
 def month_of(day: date) -> Days:
     first = day.replace(day=1)
@@ -38,15 +34,21 @@ def days(begin: date | None, end: date | None, *, today: date) -> Days:
     return Days(first, last)
 
 
+def in_months(wanted: Days, *, today: date) -> Days | None:
+    """The whole months that are the same to sums: what is to come of the running one costs nothing yet."""
+    if wanted.begin.day == 1 and (wanted.end.day == 1 or wanted.end > today):
+        return Days(wanted.begin, month_of(wanted.end - timedelta(days=1)).end)
+    return None
+
+
 def days_of_tables(wanted: Days, *, today: date, each_day: bool = False) -> tuple[Days, bool]:
     """What is read of tables, and whether by day (True) or by month. Raises Invalid, which says what to choose.
 
     `each_day`: days are to be told apart.
     """
-    # What is to come of the running month costs nothing yet.
-    until_now = wanted.begin.day == 1 and wanted.end > today
-    if not each_day and (wanted.whole_months or until_now):
-        return Days(wanted.begin, month_of(wanted.end - timedelta(days=1)).end), False
+    months = in_months(wanted, today=today)
+    if months is not None and not each_day:
+        return months, False
     if wanted.begin < today - timedelta(days=DAYS_KEPT):
         raise _invalid(
             f"What tables cost is known by day for {DAYS_KEPT} days, then by month",

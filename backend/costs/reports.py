@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 
 from backend.core.errors import Invalid
-from backend.costs.ranges import Days, days_of_tables
+from backend.costs.ranges import Days, days_of_tables, in_months
 from backend.costs.sharing import PARTS
 
 
@@ -126,13 +126,11 @@ class _Source:
     def of(cls, wish: Wish) -> "_Source":
         clusters = _clusters(wish)
         if not wish.of_tables:
-            text = f"organisation_id = %s AND day >= %s AND day < %s AND {clusters.text}"
-            values = [wish.organisation_id, wish.days.begin, wish.days.end, *clusters.values]
-            return cls("costs_costday", "day", ("micros", *PARTS, "unmeasured"), _Sql(text, values))
+            return cls.of_clusters(wish, clusters)
         span, by_day = days_of_tables(wish.days, today=wish.today, each_day=wish.group is CostGroup.DAY)
         table, time = ("costs_tableday", "day") if by_day else ("costs_tablemonth", "month")
-        text, values = f"organisation_id = %s AND {time} >= %s AND {time} < %s", [wish.organisation_id]
-        values += [span.begin, span.end]
+        text = f"organisation_id = %s AND {time} >= %s AND {time} < %s"
+        values: list[Any] = [wish.organisation_id, span.begin, span.end]
         if wish.keyspace is not None or wish.cluster_id is not None or wish.tag is not None:
             of_keyspace = "keyspace = %s" if wish.keyspace is not None else "true"
             text += (
@@ -141,6 +139,15 @@ class _Source:
             )
             values += [wish.organisation_id, *([wish.keyspace] if wish.keyspace is not None else []), *clusters.values]
         return cls(table, time, ("micros", *PARTS, "reads", "writes"), _Sql(text, values))
+
+    @classmethod
+    def of_clusters(cls, wish: Wish, clusters: _Sql) -> "_Source":
+        """By month where that is the same: a thirtieth of the rows."""
+        months = None if wish.group is CostGroup.DAY else in_months(wish.days, today=wish.today)
+        table, time, span = ("costs_costmonth", "month", months) if months else ("costs_costday", "day", wish.days)
+        text = f"organisation_id = %s AND {time} >= %s AND {time} < %s AND {clusters.text}"
+        values = [wish.organisation_id, span.begin, span.end, *clusters.values]
+        return cls(table, time, ("micros", *PARTS, "unmeasured"), _Sql(text, values))
 
     def summed(self) -> str:
         micros = "micros" if "reads" in self.columns else " + ".join(PARTS)
@@ -229,16 +236,10 @@ def _by_table(wish: Wish, limit: int, after: Position | None) -> Report:
 
 def _total(wish: Wish, source: _Source) -> dict[str, int]:
     """Of all tables: what their clusters cost, unless only some keyspace is asked for."""
-    columns, table, where = source.columns, source.table, source.where
-    summed = source.summed()
     if wish.keyspace is None:
-        clusters = _clusters(wish)
-        values = [wish.organisation_id, wish.days.begin, wish.days.end, *clusters.values]
-        where = _Sql(f"organisation_id = %s AND day >= %s AND day < %s AND {clusters.text}", values)
-        columns, table = ("micros", *PARTS, "unmeasured"), "costs_costday"
-        summed = _Source(table, "day", columns, where).summed()
-    (row,) = _ask(f"SELECT {summed} FROM {table} WHERE {where.text}", where.values)
-    return {name: value or 0 for name, value in zip(columns, row, strict=True)}
+        source = _Source.of_clusters(wish, _clusters(wish))
+    (row,) = _ask(f"SELECT {source.summed()} FROM {source.table} WHERE {source.where.text}", source.where.values)
+    return {name: value or 0 for name, value in zip(source.columns, row, strict=True)}
 
 
 def _ask(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -46,6 +46,7 @@ _NOTHING = _Measured(uses=(), counts={}, capacity=Capacity())
 def share_hours(*, seconds: float = SECONDS) -> int:
     """How many hours of clusters were shared out. Without metrics all of an hour stays shared, and is told as such."""
     deadline, done, after = monotonic() + seconds, 0, datetime.min.replace(tzinfo=UTC)
+    organisations: set[str] = set()
     while monotonic() < deadline:
         first = HourToShare.objects.filter(hour__gt=after).order_by("hour").first()
         if first is None:
@@ -59,7 +60,11 @@ def share_hours(*, seconds: float = SECONDS) -> int:
         for organisation_id, cluster_id in keys:
             _share(organisation_id, cluster_id, first.hour, measured.get(cluster_id))
             done += 1
-    TableDay.objects.filter(day__lt=(datetime.now(UTC) - timedelta(days=DAYS_KEPT)).date()).delete()
+            organisations.add(organisation_id)
+    # One by one, by their index: those that have new days have old ones, too.
+    for organisation_id in organisations:
+        oldest = (datetime.now(UTC) - timedelta(days=DAYS_KEPT)).date()
+        TableDay.objects.filter(organisation_id=organisation_id, day__lt=oldest).delete()
     return done
 
 

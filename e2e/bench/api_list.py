@@ -93,20 +93,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if ratio <= MOST_CPU_RATIO and latency_ratio <= MOST_LATENCY_RATIO else 1
 
 
-def prepare(clusters: int) -> tuple[Tenant, Tenant]:
-    """Migrates, and makes one tenant with many clusters, one with ten, and one whose rows must never be read."""
+def set_up() -> None:
+    """Migrates an empty database."""
     from backend.config.testing import provide_environment
 
     provide_environment()
     os.environ["DJANGO_SETTINGS_MODULE"] = "backend.config.settings"
     import django
     from django.core.management import call_command
-    from django.db import connection
 
     django.setup()
     call_command("migrate", verbosity=0)
-    large, small = _tenant("large"), _tenant("small")
-    _clusters(_tenant("other"), clusters // 5)
+
+
+def prepare(clusters: int) -> tuple[Tenant, Tenant]:
+    """One tenant with many clusters, one with ten, and one whose rows must never be read."""
+    set_up()
+    from django.db import connection
+
+    large, small = tenant_of("large"), tenant_of("small")
+    _clusters(tenant_of("other"), clusters // 5)
     _clusters(large, clusters)
     _clusters(small, SMALL)
     with connection.cursor() as cursor:
@@ -114,7 +120,7 @@ def prepare(clusters: int) -> tuple[Tenant, Tenant]:
     return large, small
 
 
-def _tenant(name: str) -> Tenant:
+def tenant_of(name: str) -> Tenant:
     from backend.accounts.models import ApiToken, Membership, Organisation, User
     from backend.accounts.queries import TOKEN_PREFIX, hash_secret
     from backend.accounts.states import PERMISSIONS, Role

@@ -12,7 +12,7 @@ from backend.clusters.models import MachineLife
 from backend.conftest import Tenant
 from backend.costs import sharing_hours
 from backend.costs.closing import close_hours
-from backend.costs.models import CostDay, CostLine, HeldBytes, HourToShare, TableDay, TableMonth
+from backend.costs.models import CostDay, CostLine, CostMonth, HeldBytes, HourToShare, TableDay, TableMonth
 from backend.costs.sharing import PARTS
 from backend.costs.sharing_hours import share_hours
 from backend.costs.tests.test_closing import World
@@ -88,6 +88,7 @@ def check_that_the_parts_are_the_whole() -> None:
     assert of_tables == whole()
     by_day = CostDay.objects.aggregate(**{part: Sum(part) for part in PARTS})
     assert TableMonth.objects.aggregate(**{part: Sum(part) for part in PARTS}) == by_day
+    assert CostMonth.objects.aggregate(**{part: Sum(part) for part in PARTS}) == by_day
     by_line = CostLine.objects.aggregate(Sum("micros"))["micros__sum"]
     assert by_line == sum(by_day.values())
 
@@ -283,3 +284,14 @@ def test_a_life_of_corrections_adds_up(world: World, metrics: dict[datetime, Clu
     share_hours()
     check_that_the_parts_are_the_whole()
     assert all(getattr(row, part) >= 0 for row in TableDay.objects.all() for part in PARTS)
+
+
+def test_days_of_tables_are_dropped_and_months_stay(world: World, metrics: dict[datetime, ClusterHour]) -> None:
+    recent = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - 3 * HOUR
+    metrics.update({BEGIN: busy(), recent: busy()})
+    world.machine(BEGIN, BEGIN + HOUR)
+    world.machine(recent, recent + HOUR)
+    close_hours(recent + 2 * HOUR)
+    share_hours()
+    assert set(TableDay.objects.values_list("day", flat=True)) == {recent.date()}
+    assert {row.month for row in TableMonth.objects.all()} == {BEGIN.date(), recent.date().replace(day=1)}
