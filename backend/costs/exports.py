@@ -167,7 +167,11 @@ def _told(value: Any) -> str:
 
 
 def _focus_rows(account: _Account) -> Callable[[Sequence[_Line]], str]:
-    return lambda rows: _csv([[_focus(account, row).get(name, "") for name in FOCUS] for row in rows])
+    def piece(rows: Sequence[_Line]) -> str:
+        filled = [_focus(account, row) for row in rows]
+        return _csv([[each.get(name, "") for name in FOCUS] for each in filled])
+
+    return piece
 
 
 def _focus(account: _Account, line: _Line) -> dict[str, str]:
