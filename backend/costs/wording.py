@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from backend.costs.pricing import PER
-from backend.prices.money import dollars
+from backend.prices.money import spoken
 from backend.prices.states import GIB, HOURS_PER_MONTH, Item
 
 
@@ -47,7 +47,7 @@ def changes(
 
 def _words(thing: Thing, old: Amount, new: Amount, hours: int) -> str:
     more = new.micros - old.micros
-    by = f"{dollars(abs(more))} dollars {'more' if more > 0 else 'less'}"
+    by = f"{spoken(abs(more))} dollars {'more' if more > 0 else 'less'}"
     what = _what(thing)
     if not old.quantity:
         return f"{what} are new, {_much(thing, new, hours)}: {by}."
@@ -93,7 +93,7 @@ def _much(thing: Thing, amount: Amount, hours: int) -> str:
         case Item.OBJECT_STORAGE | Item.BLOCK_STORAGE:
             return f"{amount.quantity / (3600 * hours * GIB):.1f} GiB on average"
         case Item.MARKUP:
-            return f"on {dollars(amount.quantity)} dollars"
+            return f"on {spoken(amount.quantity)} dollars"
         case _:
             return f"{amount.quantity / (PER[thing.item] / HOURS_PER_MONTH):.0f} hours"
 
@@ -104,7 +104,7 @@ def summary(*, before: int, now: int, days: int, month: str, found: Iterable[Cha
         return f"No day of {month} is over yet: there is nothing to compare."
     of_days = f"In the first {days} days of {month}" if days > 1 else f"On the first day of {month}"
     if before == now:
-        return f"{of_days} as much was spent as in those of the month before: {dollars(now)} dollars."
+        return f"{of_days} as much was spent as in those of the month before: {spoken(now)} dollars."
     by_cluster: dict[str, int] = {}
     for change in found:
         by_cluster[change.thing.cluster_id] = by_cluster.get(change.thing.cluster_id, 0) + change.micros
@@ -112,7 +112,7 @@ def summary(*, before: int, now: int, days: int, month: str, found: Iterable[Cha
     sign = 1 if more > 0 else -1
     most = max(by_cluster, key=lambda cluster: sign * by_cluster[cluster])
     percent = f" ({abs(more) / before:.0%})" if before > 0 else ""
-    by = f"{dollars(abs(more))}{percent} {'more' if more > 0 else 'less'}"
+    by = f"{spoken(abs(more))}{percent} {'more' if more > 0 else 'less'}"
     whose = names.get(most) or "what belongs to no cluster"
-    spent = f"{of_days} {dollars(now)} dollars were spent"
+    spent = f"{of_days} {spoken(now)} dollars were spent"
     return f"{spent}, {by} than in those of the month before; most of it by {whose}."

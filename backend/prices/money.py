@@ -39,3 +39,12 @@ def dollars(micros: int) -> str:
     """4.992000; -0.000001."""
     size = f"{abs(micros) // MICROS:,}.{abs(micros) % MICROS:06d}"
     return f"-{size}" if micros < 0 else size
+
+
+def spoken(micros: int) -> str:
+    """For sentences: to the cent, 1,234.57; what is less than a cent as it is, 0.000500."""
+    size = abs(micros)
+    if size < MICROS // 100:
+        return dollars(micros) if micros else "0.00"
+    cents = (size + MICROS // 200) // (MICROS // 100)
+    return f"{'-' if micros < 0 else ''}{cents // 100:,}.{cents % 100:02d}"

@@ -71,6 +71,11 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     (page) => expect(page.getByRole("application", { name: /^SSTables: chart/ })).toBeVisible(SCRAPED),
   ],
   [
+    "cluster-costs",
+    () => `/clusters/${cluster.id}?tab=costs`,
+    (page) => expect(page.getByRole("heading", { name: "By table" })).toBeVisible(),
+  ],
+  [
     "cluster-console",
     () => `/clusters/${cluster.id}?tab=console`,
     (page) => expect(page.getByRole("heading", { name: "Sign in to the database" })).toBeVisible(),
@@ -96,6 +101,7 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     (page) => expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible(),
   ],
   ["alerts", () => "/alerts", (page) => expect(page.getByText("Nobody is told of alerts yet.")).toBeVisible()],
+  ["costs", () => "/costs", (page) => expect(page.getByText("Spent so far")).toBeVisible()],
   [
     "operations",
     () => "/operations",

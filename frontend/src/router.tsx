@@ -18,6 +18,8 @@ import {
   cloudAccountsQuery,
   clusterQuery,
   clustersQuery,
+  costChangesQuery,
+  costForecastQuery,
   firingAlertsQuery,
   imagesQuery,
   invitationsQuery,
@@ -39,6 +41,7 @@ import { PageError } from "./components/page-error";
 import { CLUSTER_STATES, OPERATION_STATES } from "./components/states";
 import { CLUSTER_PAGE_IDS, type ClusterPageId, clusterPage } from "./pages/cluster-pages";
 import { NotFoundPage } from "./pages/not-found";
+import { type CostRange, readCosts } from "./util/costs";
 import { readRange, shownTime } from "./util/metric-range";
 import { type MetricsSearch, readMetrics } from "./util/metrics-search";
 import { type Prefill, readPrefill } from "./util/order";
@@ -138,8 +141,10 @@ const clusterRoute = createRoute({
     node?: string;
     ask?: string;
     asked?: string;
+    spent?: CostRange;
   } & MetricsSearch => ({
     ...readMetrics(search),
+    spent: readCosts(search).spent,
     tab: readWord(search.tab, CLUSTER_PAGE_IDS),
     found: readCursors(search.found),
     node: readText(search.node),
@@ -191,6 +196,17 @@ const sizingRoute = createRoute({
     if (order !== null) void queryClient.prefetchQuery(sizingQuery(order));
   },
   component: lazyRouteComponent(() => import("./pages/sizing"), "SizingPage"),
+});
+
+const costsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/costs",
+  validateSearch: readCosts,
+  loader: () => {
+    void queryClient.prefetchQuery(costForecastQuery());
+    void queryClient.prefetchQuery(costChangesQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/costs"), "CostsPage"),
 });
 
 const operationsRoute = createRoute({
@@ -320,6 +336,7 @@ export const router = createRouter({
       tableRoute,
       nodeRoute,
       sizingRoute,
+      costsRoute,
       operationsRoute,
       operationRoute,
       alertsRoute,

@@ -40,16 +40,16 @@ def test_changes_are_told_with_what_moved():
     found = changes(before, now, names=names, hours=240)
     assert [change.text for change in found] == [
         "orders: i3.metal machines in us-east-1, 6.0 on average instead of 3.0 on average and at a price 10% higher: "
-        "3.600000 dollars more.",
-        "search: new machines in us-east-1 are new, 0.5 on average: 0.700000 dollars more.",
-        "orders: gone machines in us-east-1 are gone, 1.0 on average before: 0.500000 dollars less.",
-        "orders: backups (standard) cost another price: 0.010000 dollars more.",
+        "3.60 dollars more.",
+        "search: new machines in us-east-1 are new, 0.5 on average: 0.70 dollars more.",
+        "orders: gone machines in us-east-1 are gone, 1.0 on average before: 0.50 dollars less.",
+        "orders: backups (standard) cost another price: 0.01 dollars more.",
     ]
     sums = [sum(amount.micros for amount in each.values()) for each in (before, now)]
     assert sum(change.micros for change in found) == sums[1] - sums[0]
     told = summary(before=sums[0], now=sums[1], days=10, month="November 2026", found=found, names=names)
     assert told == (
-        "In the first 10 days of November 2026 7.350007 dollars were spent, 3.810000 (108%) more than in those of the "
+        "In the first 10 days of November 2026 7.35 dollars were spent, 3.81 (108%) more than in those of the "
         "month before; most of it by orders."
     )
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.prices.money import dollars, rounded, shares
+from backend.prices.money import dollars, rounded, shares, spoken
 
 
 def test_halves_are_rounded_away_from_zero():
@@ -46,3 +46,17 @@ def test_dollars_show_every_micro():
     assert dollars(4_992_000) == "4.992000"
     assert dollars(-1) == "-0.000001"
     assert dollars(1_234_567_890_123) == "1,234,567.890123"
+
+
+def test_sentences_tell_cents_and_what_is_less_than_one_as_it_is() -> None:
+    told = {
+        0: "0.00",
+        500: "0.000500",
+        9_999: "0.009999",
+        10_000: "0.01",
+        14_999: "0.01",
+        15_000: "0.02",
+        999_996_000: "1,000.00",
+    }
+    assert {micros: spoken(micros) for micros in told} == told
+    assert spoken(-1_234_567_890) == "-1,234.57"

@@ -3,11 +3,12 @@ import {
   downloadBackup,
   downloadCa,
   downloadConnectionBundle,
+  exportCosts,
   getClusterMetrics,
   getTableMetrics,
   listTableMetrics,
 } from "./__generated__/sdk.gen";
-import type { Download, DownloadOrder } from "./__generated__/types.gen";
+import type { Download, DownloadOrder, ExportCostsData } from "./__generated__/types.gen";
 import type { DashboardWish, TablesWish } from "./queries";
 
 // Not plain links: a link cannot carry the header that says which organisation is meant.
@@ -68,5 +69,11 @@ export async function fetchTableMetricsCsv(
 export async function fetchTablesCsv(id: string, wish: TablesWish): Promise<Blob> {
   const query = { ...wish, format: "csv" as const };
   const { data } = await listTableMetrics({ path: { cluster_id: id }, query, parseAs: "blob", throwOnError: true });
+  return data as unknown as Blob;
+}
+
+/** Every line of every day: as a table, as JSON, or in the columns of FOCUS. */
+export async function fetchCosts(query: NonNullable<ExportCostsData["query"]>): Promise<Blob> {
+  const { data } = await exportCosts({ query, parseAs: "blob", throwOnError: true });
   return data as unknown as Blob;
 }

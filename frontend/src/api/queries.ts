@@ -5,6 +5,7 @@ import {
   estimateCost,
   estimateDynamodb,
   getClusterMetrics,
+  getCosts,
   getTableMetrics,
   listTableMetrics,
   planAdvice,
@@ -27,6 +28,7 @@ import type {
   DynamoDbOrder,
   EstimateOrder,
   GetClusterMetricsData,
+  GetCostsData,
   ListAuditRecordsData,
   ListClusterAlertsData,
   ListClustersData,
@@ -393,6 +395,28 @@ export const estimateQuery = (body: EstimateOrder | null) => ({
   staleTime: 60_000,
   placeholderData: keepPreviousData,
   enabled: body !== null,
+});
+
+export type CostsWish = NonNullable<GetCostsData["query"]>;
+export type CostSearchGroup = NonNullable<CostsWish["group"]>;
+
+/** What was spent. Hours are closed once in an hour, so it seldom changes. */
+export const costsQuery = (query: CostsWish) => ({
+  queryKey: ["costs", query] as const,
+  queryFn: async ({ signal }: { signal: AbortSignal }) => (await getCosts({ query, signal, throwOnError: true })).data,
+  staleTime: 60_000,
+  placeholderData: keepPreviousData,
+});
+
+/** What the running month will come to; of all clusters without an id. */
+export const costForecastQuery = (cluster_id?: string) => ({
+  ...generated.getCostForecastOptions({ query: { cluster_id } }),
+  staleTime: 60_000,
+});
+
+export const costChangesQuery = (cluster_id?: string) => ({
+  ...generated.getCostChangesOptions({ query: { cluster_id } }),
+  staleTime: 60_000,
 });
 
 /** What the same load would cost at DynamoDB. */

@@ -7,6 +7,7 @@ import { clusterPage, clusterPageHref } from "../pages/cluster-pages";
 const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
   sizing: "Sizing",
+  costs: "Costs",
   operations: "Operations",
   alerts: "Alerts",
   backups: "Backups",

@@ -20,6 +20,7 @@ export function SideBar() {
       items={[
         { type: "link", text: "Clusters", href: "/clusters" },
         { type: "link", text: "Sizing", href: "/sizing" },
+        { type: "link", text: "Costs", href: "/costs" },
         { type: "link", text: "Operations", href: "/operations" },
         { type: "link", text: "Alerts", href: "/alerts", info: <FiringBadge counts={firing.data?.counts ?? []} /> },
         { type: "link", text: "Backups", href: "/backups" },

@@ -75,6 +75,7 @@ export const CLUSTER_PAGES = [
       void queryClient.prefetchQuery(cqlConsoleQuery(id));
     },
   ),
+  page("costs", "Costs", "Data", () => import("./cluster-costs"), "ClusterCosts"),
   page("dashboards", "Dashboards", "Monitoring", () => import("./cluster-dashboards"), "ClusterDashboards"),
   page(
     "alerts",
