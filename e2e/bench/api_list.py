@@ -13,18 +13,14 @@ from 10. Prints one JSON object as its last line.
 import argparse
 import http.client
 import json
-import os
 import statistics
 import sys
-import tempfile
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlencode
 
+from e2e.bench.tenants import Tenant, private_database, set_up, tenant_of
 from e2e.serving import Server, serving
-from infra.local.services import start_postgres
 
 PAGE = 100
 SMALL = 10
@@ -32,22 +28,10 @@ MOST_CPU_RATIO = 2.0
 MOST_LATENCY_RATIO = 1.2
 
 
-@dataclass(frozen=True)
-class Tenant:
-    organisation_id: str
-    token: str
-
-
 def main() -> int:
     arguments = _arguments()
-    with tempfile.TemporaryDirectory(prefix="ringmaster-bench-") as folder:
-        postgres = start_postgres(Path(folder) / "postgres")
-        try:
-            os.environ["DATABASE_URL"] = postgres.url
-            os.environ["RINGMASTER_LOG_LEVEL"] = "WARNING"
-            return run(arguments)
-        finally:
-            postgres.stop()
+    with private_database():
+        return run(arguments)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -93,19 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if ratio <= MOST_CPU_RATIO and latency_ratio <= MOST_LATENCY_RATIO else 1
 
 
-def set_up() -> None:
-    """Migrates an empty database."""
-    from backend.config.testing import provide_environment
-
-    provide_environment()
-    os.environ["DJANGO_SETTINGS_MODULE"] = "backend.config.settings"
-    import django
-    from django.core.management import call_command
-
-    django.setup()
-    call_command("migrate", verbosity=0)
-
-
 def prepare(clusters: int) -> tuple[Tenant, Tenant]:
     """One tenant with many clusters, one with ten, and one whose rows must never be read."""
     set_up()
@@ -118,22 +89,6 @@ def prepare(clusters: int) -> tuple[Tenant, Tenant]:
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return large, small
-
-
-def tenant_of(name: str) -> Tenant:
-    from backend.accounts.models import ApiToken, Membership, Organisation, User
-    from backend.accounts.queries import TOKEN_PREFIX, hash_secret
-    from backend.accounts.states import PERMISSIONS, Role
-
-    organisation = Organisation.objects.create(name=name, slug=name)
-    user = User.objects.create(email=f"owner@{name}.test", name=name, password="!")
-    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
-    secret = f"{TOKEN_PREFIX}bench-{name}"
-    scopes = sorted(PERMISSIONS[Role.OWNER])
-    ApiToken.objects.create(
-        organisation=organisation, user=user, name="bench", secret_hash=hash_secret(secret), hint="ench", scopes=scopes
-    )
-    return Tenant(organisation.id, secret)
 
 
 def _clusters(tenant: Tenant, count: int) -> None:

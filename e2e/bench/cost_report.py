@@ -15,15 +15,13 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from e2e.bench.api_list import Tenant, set_up, tenant_of
+from e2e.bench.tenants import Tenant, private_database, set_up, tenant_of
 from e2e.serving import Server, serving
-from infra.local.services import start_postgres
 
 MOST_MS = 300.0
 MOST_RATIO = 2.0
@@ -111,14 +109,8 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="ringmaster-bench-") as folder:
-        postgres = start_postgres(Path(folder) / "postgres")
-        try:
-            os.environ["DATABASE_URL"] = postgres.url
-            os.environ["RINGMASTER_LOG_LEVEL"] = "WARNING"
-            return run(arguments)
-        finally:
-            postgres.stop()
+    with private_database():
+        return run(arguments)
 
 
 def run(arguments: argparse.Namespace) -> int:

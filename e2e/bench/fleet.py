@@ -36,7 +36,8 @@ from typing import Any
 import psutil
 
 from e2e.bench.durable import Processes, Stores, durable_stores
-from e2e.bench.fleet_rows import REGION, ZONES, Tenant, make_tenant, plant_clusters
+from e2e.bench.fleet_rows import REGION, ZONES, plant_clusters
+from e2e.bench.tenants import Tenant, tenant_of
 from e2e.serving import Server, serving
 from infra.local import services
 from provisioner.fleet.client import Fleet
@@ -176,7 +177,7 @@ def run(stores: Stores, fleet: Fleet, options: argparse.Namespace) -> int:
     authorities.ensure_control_plane_pki()
     with connection.cursor() as cursor:
         cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-    tenant = make_tenant()
+    tenant = tenant_of("fleet")
     processes = Processes(stores.folder)
     try:
         with serving("backend.config.asgi:application") as api:

@@ -1,8 +1,9 @@
 """A fleet that is there already: rows of clusters that serve, and their machines and agents in the simulator."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from e2e.bench.tenants import Tenant
 from provisioner.fleet.client import Fleet
 from provisioner.fleet.simulator import PlantedNode
 from provisioner.providers.base import MachineSpec
@@ -18,33 +19,6 @@ _SECURE = {
     "control_password": "-",
     "control_password_hash": "-",
 }
-
-
-@dataclass(frozen=True)
-class Tenant:
-    organisation_id: str
-    token: str
-
-
-def make_tenant() -> Tenant:
-    """An organisation with an owner and the token of a program."""
-    from backend.accounts.models import ApiToken, Membership, Organisation, User
-    from backend.accounts.queries import TOKEN_PREFIX, hash_secret
-    from backend.accounts.states import PERMISSIONS, Role
-
-    organisation = Organisation.objects.create(name="Fleet", slug="fleet")
-    user = User.objects.create(email="owner@fleet.test", name="Owner", password="!")
-    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
-    secret = f"{TOKEN_PREFIX}bench-fleet"
-    ApiToken.objects.create(
-        organisation=organisation,
-        user=user,
-        name="bench",
-        secret_hash=hash_secret(secret),
-        hint="leet",
-        scopes=sorted(PERMISSIONS[Role.OWNER]),
-    )
-    return Tenant(organisation.id, secret)
 
 
 def plant_clusters(fleet: Fleet, tenant: Tenant, *, first: int, count: int) -> int:

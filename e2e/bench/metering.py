@@ -9,15 +9,11 @@ last line: records a second, and what a month of 10,000 nodes would take.
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from e2e.bench.api_list import Tenant, set_up, tenant_of
-from infra.local.services import start_postgres
+from e2e.bench.tenants import Tenant, private_database, set_up, tenant_of
 
 _NODES_OF_CLUSTER = 9
 _BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
@@ -32,14 +28,8 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2000)
     parser.add_argument("--hours", type=int, default=6)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="ringmaster-bench-") as folder:
-        postgres = start_postgres(Path(folder) / "postgres")
-        try:
-            os.environ["DATABASE_URL"] = postgres.url
-            os.environ["RINGMASTER_LOG_LEVEL"] = "WARNING"
-            return run(arguments)
-        finally:
-            postgres.stop()
+    with private_database():
+        return run(arguments)
 
 
 def run(arguments: argparse.Namespace) -> int:

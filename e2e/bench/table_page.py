@@ -14,7 +14,6 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +23,8 @@ from typing import Any
 
 import httpx
 
+from e2e.bench.tenants import private_database, set_up, tenant_of
 from e2e.serving import serving
-from infra.local.services import start_postgres
 from infra.metrics import serving as prometheus
 
 NODES = 3
@@ -36,15 +35,8 @@ PERCENTILE = 0.99
 
 def main() -> int:
     arguments = _arguments()
-    with tempfile.TemporaryDirectory(prefix="ringmaster-bench-") as name:
-        folder = Path(name)
-        postgres = start_postgres(folder / "postgres")
-        try:
-            os.environ["DATABASE_URL"] = postgres.url
-            os.environ["RINGMASTER_LOG_LEVEL"] = "WARNING"
-            return run(arguments, folder)
-        finally:
-            postgres.stop()
+    with private_database() as folder:
+        return run(arguments, folder)
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
@@ -196,41 +188,27 @@ def percentile(seconds: list[float], share: float) -> float:
 
 def prepare(tables: int) -> tuple[str, str, str]:
     """Ids of a cluster with many tables and of one with ten, which the control plane knows too, and a token."""
-    from backend.config.testing import provide_environment
-
-    provide_environment()
-    os.environ["DJANGO_SETTINGS_MODULE"] = "backend.config.settings"
-    import django
-    from django.core.management import call_command
-
-    django.setup()
-    call_command("migrate", verbosity=0)
-    from backend.accounts.models import ApiToken, Membership, Organisation, User
-    from backend.accounts.queries import TOKEN_PREFIX, hash_secret
-    from backend.accounts.states import PERMISSIONS, Role
+    set_up()
     from backend.clusters.models import Cluster
     from backend.repairs.models import RepairTable
 
-    organisation = Organisation.objects.create(name="bench", slug="bench")
-    user = User.objects.create(email="owner@bench.test", name="bench", password="!")
-    Membership.objects.create(organisation=organisation, user=user, role=Role.OWNER)
-    secret = f"{TOKEN_PREFIX}bench"
-    scopes = sorted(PERMISSIONS[Role.OWNER])
-    ApiToken.objects.create(
-        organisation=organisation, user=user, name="b", secret_hash=hash_secret(secret), hint="ench", scopes=scopes
-    )
+    tenant = tenant_of("bench")
     facts = {"bytes": 1, "unrepaired_bytes": 0, "replicas": 3, "gc_grace": 864_000, "replication": {"d": 3}}
     made = []
     for name, count in (("large", tables), ("small", 10)):
         cluster = Cluster.objects.create(
-            organisation=organisation, name=name, engine="cassandra", engine_version="5.0.5", provider="local"
+            organisation_id=tenant.organisation_id,
+            name=name,
+            engine="cassandra",
+            engine_version="5.0.5",
+            provider="local",
         )
         RepairTable.objects.bulk_create(
             RepairTable(cluster=cluster, keyspace=keyspace, name=table, facts=facts, repaired_at=datetime.now(UTC))
             for keyspace, table in names(count)
         )
         made.append(cluster.id)
-    return made[0], made[1], secret
+    return made[0], made[1], tenant.token
 
 
 def names(count: int) -> list[tuple[str, str]]:
