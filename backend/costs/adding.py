@@ -12,6 +12,16 @@ Amounts = Mapping[tuple[Any, ...], Mapping[str, int]]
 """What is to be added, by column, to the row of each key."""
 
 
+def by_month(amounts: Amounts) -> Amounts:
+    """Keys end with a day: the sums of each month, whose keys end with its first."""
+    sums: dict[tuple[Any, ...], dict[str, int]] = {}
+    for (*whose, day), columns in amounts.items():
+        month = sums.setdefault((*whose, day.replace(day=1)), dict.fromkeys(columns, 0))
+        for name, value in columns.items():
+            month[name] += value
+    return sums
+
+
 def add_up(model: type[models.Model], amounts: Amounts, *, by: Sequence[str], unique: Sequence[str] = ()) -> None:
     """Adds to the row of each key, a value for each column of `by`; one that is not there counts as zeros.
 

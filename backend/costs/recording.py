@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from django.db.models import Max, Sum
 
 from backend.core import ids
-from backend.costs.adding import add_up
+from backend.costs.adding import add_up, by_month
 from backend.costs.models import CostDay, CostLine, CostMonth, HourToShare, UsageRecord
 from backend.costs.pricing import LineKey, Used, cost_of, parts_of_lines, together
 from backend.costs.pricing import Sum as LineSum
@@ -146,13 +146,8 @@ def _write_lines(days: Mapping[DayKey, _Lines], closed: datetime) -> None:
 def add_to_days(amounts: Mapping[DayKey, tuple[Parts, int]]) -> None:
     """Parts, and what of them was shared for want of metrics."""
     columns = {key: asdict(parts) | {"unmeasured": unmeasured} for key, (parts, unmeasured) in amounts.items()}
-    months: dict[DayKey, dict[str, int]] = {}
-    for (organisation_id, cluster_id, day), added in columns.items():
-        sums = months.setdefault((organisation_id, cluster_id, day.replace(day=1)), dict.fromkeys(added, 0))
-        for name, value in added.items():
-            sums[name] += value
     add_up(CostDay, columns, by=["organisation_id", "cluster_id", "day"])
-    add_up(CostMonth, months, by=["organisation_id", "cluster_id", "month"])
+    add_up(CostMonth, by_month(columns), by=["organisation_id", "cluster_id", "month"])
 
 
 def _write_sums(to_share: Mapping[HourKey, _Hour]) -> None:

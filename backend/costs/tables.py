@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 
-from backend.costs.adding import add_up
+from backend.costs.adding import add_up, by_month
 from backend.costs.models import CostTable, TableDay, TableMonth
 from backend.costs.sharing import Parts
 
@@ -63,14 +63,9 @@ def _known(wanted: Collection[tuple[str, str, str, str]]) -> list[tuple[str, str
 
 def add_to_tables(amounts: Mapping[tuple[int, str, date], Shares]) -> None:
     """By table, organisation and day."""
-    by_day = {key: _columns(shares) for key, shares in amounts.items()}
-    by_month: dict[tuple[int, str, date], dict[str, int]] = {}
-    for (table, organisation, day), columns in by_day.items():
-        sums = by_month.setdefault((table, organisation, day.replace(day=1)), dict.fromkeys(columns, 0))
-        for name, value in columns.items():
-            sums[name] += value
-    add_up(TableDay, by_day, by=["table_id", "organisation_id", "day"], unique=["table_id", "day"])
-    add_up(TableMonth, by_month, by=["table_id", "organisation_id", "month"], unique=["table_id", "month"])
+    columns = {key: _columns(shares) for key, shares in amounts.items()}
+    add_up(TableDay, columns, by=["table_id", "organisation_id", "day"], unique=["table_id", "day"])
+    add_up(TableMonth, by_month(columns), by=["table_id", "organisation_id", "month"], unique=["table_id", "month"])
 
 
 def _columns(shares: Shares) -> dict[str, int]:
