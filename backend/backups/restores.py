@@ -10,7 +10,7 @@ from backend.backups.access import may_change
 from backend.backups.models import Restore
 from backend.backups.states import BackupState, RestoreMode, RestoreState, reason_against_taking_over
 from backend.clusters.models import Cluster
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import require_cluster
 from backend.core.errors import NotFound
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
@@ -41,8 +41,7 @@ _COLUMNS = (
 
 def list_restores(who: Identity, query: PageQuery, *, cluster_id: str) -> dict[str, Any]:
     """Into a cluster, newest first. Raises NotFound."""
-    if not clusters(who).filter(id=cluster_id).exists():
-        raise cluster_not_found()
+    require_cluster(who, cluster_id)
     rows = Restore.objects.filter(organisation_id=who.organisation_id, cluster_id=cluster_id)
     return page(rows.values(*_COLUMNS), query, lambda row: _shown(who, row))
 

@@ -218,6 +218,12 @@ def get_cluster(who: Identity, cluster_id: str) -> dict[str, Any]:
     return _cluster(who, row)
 
 
+def require_cluster(who: Identity, cluster_id: str) -> None:
+    """That there is such a cluster, or was one. Raises NotFound."""
+    if not clusters(who).filter(id=cluster_id).exists():
+        raise cluster_not_found()
+
+
 def cluster_not_found() -> NotFound:
     return NotFound("cluster_not_found", "There is no such cluster.", hint="List the clusters to see their ids.")
 
@@ -304,8 +310,7 @@ def window_of(row: MaintenanceWindow) -> Window:
 
 def get_maintenance_windows(who: Identity, cluster_id: str) -> dict[str, Any]:
     """The windows in the order they were given. Raises NotFound."""
-    if not clusters(who).filter(id=cluster_id).exists():
-        raise cluster_not_found()
+    require_cluster(who, cluster_id)
     read = maintenance_windows(cluster_id)
     now = datetime.now(UTC)
     return _openings(read, now) | {"windows": [_window(window) for window in read], "openings": openings(read, now)}

@@ -1,5 +1,6 @@
 """Lists are read page by page, newest first, one query per page."""
 
+import base64
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Self
 
@@ -9,6 +10,8 @@ from django.http import HttpResponse
 from ninja import Schema
 from pydantic import Field, StringConstraints
 from pydantic_core import from_json, to_json
+
+from backend.core.errors import Invalid
 
 Cursor = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}_[0-9a-hjkmnp-tv-z]{26}$")]
 
@@ -73,6 +76,28 @@ def cut(
     more = len(found) > query.limit
     del found[query.limit :]
     return {"items": [shape(row) for row in found], "next_cursor": found[-1]["id"] if more else None}
+
+
+def to_cursor(*content: str | float | None) -> str:
+    """Where the next page begins, for lists in another order than that of ids."""
+    return base64.urlsafe_b64encode(to_json(content)).decode().rstrip("=")
+
+
+def from_cursor(cursor: str) -> list[Any]:
+    """What `to_cursor` was given, or whatever somebody made up: look at it. ValueError when it is nothing at all."""
+    found = from_json(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    if not isinstance(found, list):
+        raise ValueError(cursor)
+    return found
+
+
+def foreign_cursor() -> Invalid:
+    return Invalid(
+        "invalid_field",
+        "This cursor is none of this list.",
+        hint="Send next_cursor of the page before, with the same filters, or leave it out.",
+        field="cursor",
+    )
 
 
 def prepared(body: Any, *, status: int = 200) -> HttpResponse:

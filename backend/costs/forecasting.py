@@ -8,7 +8,7 @@ from django.db.models import F, Sum
 from django.utils import timezone
 
 from backend.accounts.queries import Identity
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import require_cluster
 from backend.costs.closing import GRACE
 from backend.costs.metering import hour_of
 from backend.costs.models import CostDay, UsageRecord
@@ -22,8 +22,8 @@ _HOUR = timedelta(hours=1)
 
 def get_forecast(who: Identity, cluster_id: str | None, now: datetime | None = None) -> dict[str, Any]:
     """Raises NotFound."""
-    if cluster_id is not None and not clusters(who).filter(id=cluster_id).exists():
-        raise cluster_not_found()
+    if cluster_id is not None:
+        require_cluster(who, cluster_id)
     wanted = {"organisation_id": who.organisation_id} | ({} if cluster_id is None else {"cluster_id": cluster_id})
     until = hour_of((now or timezone.now()) - GRACE)
     # The hour before, so that the last hour of a month is of that month.

@@ -1,5 +1,7 @@
 """Lines of a month: what it is billed as, and what is otherwise than in the month before."""
 
+from bisect import bisect_right
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -7,8 +9,9 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from backend.accounts.queries import Identity
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import clusters, require_cluster
 from backend.core.errors import Invalid
+from backend.core.pagination import foreign_cursor, from_cursor, to_cursor
 from backend.costs import wording
 from backend.costs.closing import GRACE
 from backend.costs.metering import hour_of
@@ -45,13 +48,14 @@ def unit_of(item: Item) -> str:
 
 
 def get_invoice(who: Identity, month: str, *, limit: int, cursor: str | None) -> dict[str, Any]:
-    """Lines with the same price are one. The cursor counts them: they have one order."""
+    """Lines with the same price are one. Raises Invalid."""
     span = _month(month)
     rows = CostLine.objects.filter(organisation_id=who.organisation_id, day__gte=span.begin, day__lt=span.end)
-    whole = rows.aggregate(micros=Sum("micros"))["micros"] or 0
     by_line = rows.values(*_THING, "price").annotate(quantity=Sum("quantity"), micros=Sum("micros"))
-    found = list(by_line.order_by(*_THING, "price"))
-    start = int(cursor or 0)
+    found = sorted(by_line, key=_place)
+    whole = sum(row["micros"] for row in found)
+    # Whatever lines are written between two pages: the next one begins behind the last line of the one before.
+    start = 0 if cursor is None else bisect_right(found, _place_of(cursor), key=_place)
     shown = found[start : start + limit]
     names = clusters_by_id(who, {row["cluster_id"] for row in shown})
     return {
@@ -69,8 +73,23 @@ def get_invoice(who: Identity, month: str, *, limit: int, cursor: str | None) ->
             }
             for row in shown
         ],
-        "next_cursor": str(start + limit) if start + limit < len(found) else None,
+        "next_cursor": to_cursor(*_place(shown[-1])) if start + limit < len(found) else None,
     }
+
+
+def _place(line: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """In the invoice: no two lines have the same."""
+    return (*(line[name] for name in _THING), -1 if line["price"] is None else line["price"])
+
+
+def _place_of(cursor: str) -> tuple[str | int, ...]:
+    try:
+        match from_cursor(cursor):
+            case [str(), str(), str(), str(), str(), int()] as place:
+                return tuple(place)
+    except ValueError:
+        pass
+    raise foreign_cursor()
 
 
 def clusters_by_id(who: Identity, ids: set[str]) -> dict[str, dict[str, Any]]:
@@ -93,8 +112,8 @@ def _month(month: str) -> Days:
 
 def get_changes(who: Identity, month: str | None, cluster_id: str | None) -> dict[str, Any]:
     """Whole days of the month, beside the same days of the month before. Raises NotFound, Invalid."""
-    if cluster_id is not None and not clusters(who).filter(id=cluster_id).exists():
-        raise cluster_not_found()
+    if cluster_id is not None:
+        require_cluster(who, cluster_id)
     over = hour_of(timezone.now() - GRACE).date()
     span = month_of(over) if month is None else _month(month)
     if span.begin > over:

@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from backend.accounts.models import Organisation
 from backend.accounts.queries import Identity
-from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.queries import require_cluster
 from backend.core.errors import Invalid
+from backend.core.pagination import foreign_cursor
 from backend.costs.invoices import clusters_by_id
 from backend.costs.models import CostTable, UsageRecord
 from backend.costs.ranges import Days, days
@@ -25,8 +26,8 @@ def today() -> date:
 
 def wish_of(who: Identity, wanted: CostFilter, *, group: CostGroup = CostGroup.CLUSTER, tag_key: str = "") -> Wish:
     """Raises NotFound, Invalid."""
-    if wanted.cluster_id is not None and not clusters(who).filter(id=wanted.cluster_id).exists():
-        raise cluster_not_found()
+    if wanted.cluster_id is not None:
+        require_cluster(who, wanted.cluster_id)
     if group is CostGroup.TAG and not tag_key:
         raise Invalid(
             "invalid_field",
@@ -103,8 +104,8 @@ def _amounts(sums: Any, micros: int) -> dict[str, Any]:
 
 def export_of(who: Identity, wanted: ExportQuery) -> tuple[tuple[str, str], Days]:
     """Whose, and which days. Raises NotFound, Invalid."""
-    if wanted.cluster_id is not None and not clusters(who).filter(id=wanted.cluster_id).exists():
-        raise cluster_not_found()
+    if wanted.cluster_id is not None:
+        require_cluster(who, wanted.cluster_id)
     name = Organisation.objects.values_list("name", flat=True).get(id=who.organisation_id)
     return (who.organisation_id, name), days(wanted.begins, wanted.ends, today=today())
 
@@ -121,7 +122,7 @@ def list_usage(who: Identity, wanted: UsageFilter, limit: int, cursor: str | Non
     if cursor is not None:
         last = UsageRecord.objects.filter(organisation_id=who.organisation_id, id=cursor).values_list("hour").first()
         if last is None:
-            raise Invalid("invalid_cursor", "The cursor is not one of this list.", hint="Begin anew.", field="cursor")
+            raise foreign_cursor()
         rows = rows.extra(where=["(hour, id) > (%s, %s)"], params=[last[0], cursor])
     found = list(rows.order_by("hour", "id").values(*_USAGE)[: limit + 1])
     more = len(found) > limit

@@ -1,11 +1,9 @@
 """What was spent, summed by the database: by cluster, table, engine, tag, day or month.
 
-Sums over clusters are read from `CostDay`; those over tables, or of some keyspace, from tables' days or months. Both
-sum to the same in every transaction.
+Sums over clusters are read from their days, or months where that is the same; those over tables, or of some keyspace,
+from tables' days or months. Both sum to the same in every transaction.
 """
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 
-from backend.core.errors import Invalid
+from backend.core.pagination import foreign_cursor, from_cursor, to_cursor
 from backend.costs.ranges import Days, days_of_tables, in_months
 from backend.costs.sharing import PARTS
 
@@ -250,22 +248,16 @@ def _ask(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def cursor_of(row: Row) -> str:
-    return base64.urlsafe_b64encode(json.dumps([row.micros, row.key]).encode()).decode()
+    return to_cursor(row.micros, row.key)
 
 
 def position(cursor: str, group: CostGroup) -> Position:
     """Raises Invalid."""
     try:
-        micros, key = json.loads(base64.urlsafe_b64decode(cursor))
-        if type(micros) is not int or type(key) is not str or abs(micros) > 2**62 or "\x00" in key:
-            raise ValueError(cursor)
-        if group is CostGroup.TABLE and not 0 <= int(key) < 2**62:
-            raise ValueError(cursor)
-    except ValueError as error:
-        raise Invalid(
-            "invalid_cursor",
-            "The cursor is not one of this list.",
-            hint="Send next_cursor of the page before, with the same group.",
-            field="cursor",
-        ) from error
-    return Position(micros, key)
+        match from_cursor(cursor):
+            case [int(micros), str(key)] if type(micros) is int and abs(micros) <= 2**62 and "\x00" not in key:
+                if group is not CostGroup.TABLE or 0 <= int(key) < 2**62:
+                    return Position(micros, key)
+    except ValueError:
+        pass
+    raise foreign_cursor()

@@ -169,7 +169,9 @@ class Invoice(Schema):
 
 class InvoicePage(Schema):
     limit: int = Field(100, ge=1, le=200)
-    cursor: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}$")] | None = None
+    cursor: Annotated[str, StringConstraints(max_length=1000)] | None = Field(
+        None, description="next_cursor of the page before; opaque"
+    )
 
 
 class ExportQuery(DayRange):

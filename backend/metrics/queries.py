@@ -1,8 +1,6 @@
 """Reading metrics. Whose they are is decided here: every query holds the id of a cluster that the caller may see, read
 from its row; names of tables, zones and nodes are quoted (promql.py)."""
 
-import base64
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +14,7 @@ from backend.backups.states import BackupState
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, clusters, node_not_found
 from backend.core.errors import Invalid
+from backend.core.pagination import foreign_cursor, from_cursor, to_cursor
 from backend.metrics.catalogue import CHARTS, CHARTS_BY_ID, COLUMNS_BY_ID
 from backend.metrics.charts import DASHBOARD_TITLES, Chart, Column, Dashboard
 from backend.metrics.promql import Matcher, Resolution, expanded, legend, selector, window
@@ -460,21 +459,15 @@ class _Position:
 
 
 def _cursor(position: _Position) -> str:
-    content = [*position.name, position.value, position.at.timestamp()]
-    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+    return to_cursor(*position.name, position.value, position.at.timestamp())
 
 
 def _position(cursor: str) -> _Position:
     """Raises Invalid unless the cursor is one of ours."""
     try:
-        match json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
+        match from_cursor(cursor):
             case [str(keyspace), str(table), None | int() | float() as value, int() | float() as at]:
                 return _Position((keyspace, table), value, datetime.fromtimestamp(at, UTC))
-    except (ValueError, OverflowError, OSError, RecursionError):
+    except (ValueError, OverflowError, OSError):
         pass
-    raise Invalid(
-        "invalid_field",
-        "This cursor is none of this list.",
-        hint="Send next_cursor of the page before, or leave it out.",
-        field="cursor",
-    )
+    raise foreign_cursor()

@@ -194,6 +194,7 @@ def test_nobody_sees_what_others_spend(api: ApiClient, stranger: Tenant, spent: 
         ("from=1764547200", "from"),
         ("cursor=xyz", "cursor"),
         ("cursor=WzEsICJ4Il0=&group=table", "cursor"),
+        ("cursor=W3RydWUsIngiXQ", "cursor"),
         ("tag=team", "tag"),
         ("limit=0", "limit"),
     ],
@@ -218,6 +219,19 @@ def test_an_invoice_is_the_sum_of_its_lines(api: ApiClient) -> None:
     assert body["lines"] == len(items) == 4
     assert items[-1]["unit"] == "hours"
     assert api.get("/costs/invoices/2026-13").status_code == 422
+    assert api.get("/costs/invoices/2026-11?cursor=2").status_code == 422
+
+
+def test_a_line_that_is_written_between_two_pages_of_an_invoice_moves_none(
+    api: ApiClient, tenant: Tenant, spent: dict[str, Cluster]
+) -> None:
+    everything = [item["name"] + str(item["cluster"]) for item in api.get("/costs/invoices/2026-11").json()["items"]]
+    first = api.get("/costs/invoices/2026-11?limit=2").json()
+    spend("", date(2026, 11, 3), organisation_id=tenant.organisation.id)
+    CostLine.objects.filter(cluster_id="", day=date(2026, 11, 3)).update(price=None)
+    rest = api.get(f"/costs/invoices/2026-11?cursor={first['next_cursor']}").json()
+    assert rest["lines"] == first["lines"] + 1
+    assert [item["name"] + str(item["cluster"]) for item in first["items"] + rest["items"]] == everything
 
 
 @pytest.mark.usefixtures("spent")

@@ -7074,6 +7074,8 @@ export type InvoicePage = {
     limit?: number;
     /**
      * Cursor
+     *
+     * next_cursor of the page before; opaque
      */
     cursor?: string | null;
 };
@@ -22140,6 +22142,8 @@ export type GetInvoiceData = {
         limit?: number;
         /**
          * Cursor
+         *
+         * next_cursor of the page before; opaque
          */
         cursor?: string | null;
     };
