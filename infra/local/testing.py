@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from infra.local import summary, system
 from infra.local.layout import Layout, layout
@@ -25,14 +22,13 @@ from infra.local.summary import Count, ReportError
 
 @dataclass(frozen=True)
 class Part:
-    """One runner. `to_report` pipes its output into the report (go), others write the report themselves."""
+    """One runner. It writes the report itself."""
 
     name: str
     command: tuple[str, ...]
     cwd: Path
     report: Path
     variables: tuple[tuple[str, str], ...] = ()
-    to_report: bool = False
     # Runs while the next part does: it waits for engines most of the time. What it says comes when it has ended.
     beside: bool = False
     # Run only when named: it takes long, or needs what `make setup` does not install.
@@ -47,7 +43,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
     unit, chaos, change = reports / "python.xml", reports / "chaos.xml", reports / "change.xml"
     slow, images = reports / "slow.xml", reports / "images.xml"
     npx = str(place.venv / "bin" / "npx")
-    console = reports / "console.xml"
+    console, agent = reports / "console.xml", reports / "agent.jsonl"
     listing = [
         Part(
             "console",
@@ -57,10 +53,22 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         ),
         Part(
             "agent",
-            ("go", "test", "-tags", "engine", "-timeout", "20m", "-json", "./..."),
+            (
+                "go",
+                "tool",
+                "gotestsum",
+                "--format=pkgname",
+                "--hide-summary=skipped",
+                f"--jsonfile={agent}",
+                "--rerun-fails=1",
+                "--rerun-fails-run-root-test",
+                "--packages=./...",
+                "--",
+                "-tags=engine",
+                "-timeout=20m",
+            ),
             root / "images" / "agent",
-            reports / "agent.jsonl",
-            to_report=True,
+            agent,
             beside=True,
         ),
         Part(
@@ -194,23 +202,22 @@ _children: list[subprocess.Popen[str]] = []
 def _run(part: Part, environment: dict[str, str]) -> Ended:
     began = time.monotonic()
     variables = {**environment, **dict(part.variables)}
-    said = io.StringIO()
     # A session of its own, so that on Ctrl-C all that the runner started can be ended, not only the runner.
     child = subprocess.Popen(
         part.command,
         cwd=part.cwd,
         env=variables,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if part.to_report else None,
+        stdout=subprocess.PIPE if part.beside else None,
+        stderr=subprocess.STDOUT if part.beside else None,
         text=True,
         start_new_session=True,
     )
     _children.append(child)
-    if child.stdout is not None:
-        _copy_go(child.stdout.readline, part.report, said if part.beside else sys.stdout)
+    said = child.stdout.read() if child.stdout is not None else ""
     code = child.wait()
     _children.remove(child)
-    return Ended(part, code, time.monotonic() - began, said.getvalue())
+    return Ended(part, code, time.monotonic() - began, said)
 
 
 def _end_all() -> None:
@@ -223,29 +230,6 @@ def _end_all() -> None:
             child.wait(20)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-
-
-def _copy_go(read_line: Callable[[], str], report: Path, out: TextIO) -> None:
-    """Keep Go's events, and show the output of what failed and one line per package."""
-    with report.open("w") as file:
-        said: dict[tuple[str, str], list[str]] = {}
-        while line := read_line():
-            file.write(line)
-            try:
-                event = json.loads(line)
-            except ValueError:
-                print(line, end="", flush=True, file=out)
-                continue
-            key = (str(event.get("Package")), str(event.get("Test", "")))
-            match event.get("Action"):
-                case "output":
-                    said.setdefault(key, []).append(str(event.get("Output", "")))
-                case "build-output":
-                    print(event.get("Output", ""), end="", flush=True, file=out)
-                case "fail":
-                    print("".join(said.pop(key, [])), end="", flush=True, file=out)
-                case "pass" | "skip":
-                    said.pop(key, None)
 
 
 def _environment(place: Layout) -> dict[str, str]:

@@ -59,6 +59,8 @@ def test_a_program_that_dies_is_started_again_and_it_says_so(supervisor: Supervi
 
 def test_stopping_programs_waits_until_they_have_ended(supervisor: Supervisor) -> None:
     supervisor.start_programs(["sleeper", "other"])
+    # Between fork and exec a child has the supervisor's own handlers: a signal to end is lost on it.
+    wait_for(lambda: state_of(supervisor, "sleeper") == "RUNNING")
     supervisor.stop_programs(["sleeper"], seconds=10)
     assert pid_of(supervisor, "sleeper") == 0
     assert pid_of(supervisor, "other") != 0

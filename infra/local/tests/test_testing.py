@@ -52,18 +52,3 @@ def test_a_part_runs_beside_the_next_and_is_counted(tmp_path: Path, capfd: pytes
         listing.append(Part(name, (sys.executable, "-c", program), tmp_path, report, beside=name == "one"))
     assert testing._run_all(listing, {}, tmp_path / "summary") == 0
     assert capfd.readouterr().out.splitlines()[-1] == "4 passed, 0 failed, 0 skipped"
-
-
-def test_gos_events_are_kept_and_only_failures_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = iter(
-        [
-            '{"Action":"output","Package":"p","Test":"TestGood","Output":"quiet\\n"}\n',
-            '{"Action":"pass","Package":"p","Test":"TestGood"}\n',
-            '{"Action":"output","Package":"p","Test":"TestBad","Output":"loud\\n"}\n',
-            '{"Action":"fail","Package":"p","Test":"TestBad"}\n',
-            "",
-        ]
-    )
-    testing._copy_go(lambda: next(lines), tmp_path / "report.jsonl", sys.stdout)
-    assert capsys.readouterr().out == "loud\n"
-    assert len((tmp_path / "report.jsonl").read_text().splitlines()) == 4
