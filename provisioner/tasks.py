@@ -30,6 +30,7 @@ from provisioner.reconcile import (
     images,
     leaks,
     notices,
+    prices,
     repairs,
     roles,
     tuning,
@@ -40,6 +41,7 @@ log = structlog.get_logger(__name__)
 # Longer ones are left to the sweep: a countdown is a message in some worker's memory.
 LONGEST_COUNTDOWN = 5.0
 RECONCILE_LIMIT = 60  # seconds; a run plans for far less
+PRICES_LIMIT = 600  # seconds; Google's list is tens of thousands of rows
 
 registry.register_all()
 
@@ -163,6 +165,13 @@ def reconcile_notices() -> None:
     """See provisioner/reconcile/notices.py."""
     close_old_connections()
     notices.read_notices()
+
+
+@shared_task(name="provisioner.reconcile_prices", time_limit=PRICES_LIMIT)
+def reconcile_prices() -> None:
+    """See provisioner/reconcile/prices.py."""
+    close_old_connections()
+    prices.read_price_lists()
 
 
 @shared_task(name="provisioner.reconcile_connections", time_limit=RECONCILE_LIMIT)

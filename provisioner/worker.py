@@ -76,6 +76,7 @@ app.conf.update(
         "repairs": {"task": "provisioner.reconcile_repairs", "schedule": 60.0, "options": {"expires": 60}},
         "catch-up": {"task": "provisioner.reconcile_catch_up", "schedule": 300.0, "options": {"expires": 300}},
         "notices": {"task": "provisioner.reconcile_notices", "schedule": 300.0, "options": {"expires": 300}},
+        "prices": {"task": "provisioner.reconcile_prices", "schedule": 600.0, "options": {"expires": 600}},
         "connections": {"task": "provisioner.reconcile_connections", "schedule": 60.0, "options": {"expires": 60}},
         "backups": {"task": "provisioner.reconcile_backups", "schedule": 20.0, "options": {"expires": 20}},
         "archives": {"task": "provisioner.reconcile_archives", "schedule": 10.0, "options": {"expires": 10}},

@@ -136,6 +136,10 @@ def new_table_change_id() -> str:
     return new_id("tch")
 
 
+def new_price_list_id() -> str:
+    return new_id("pls")
+
+
 def new_price_id() -> str:
     return new_id("prc")
 

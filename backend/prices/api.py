@@ -32,6 +32,14 @@ def take_back_price(request: HttpRequest, price_id: str) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+@router.get("/price-lists", operation_id="list_price_lists", response=schemas.PriceListPage)
+def list_price_lists(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
+    """When each region's prices were last read from its provider's price list, and why they were not."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.list_price_lists(page))
+
+
 @router.post("/estimates", operation_id="estimate_cost", response=estimate_schemas.EstimateAnswer)
 def estimate_cost(request: HttpRequest, order: estimate_schemas.EstimateOrder) -> HttpResponse:
     """What a cluster would cost, line by line, on demand and reserved, beside alternatives. Changes nothing."""

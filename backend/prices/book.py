@@ -53,11 +53,11 @@ class PriceBook:
     def find(
         self, provider: str, region: str, item: Item, name: str = "", *, term: Term | None = None, at: datetime
     ) -> UnitPrice | None:
-        """The operator's price goes before the list's, the region's before that of all regions.
+        """Origins in their order; of one, the region's price goes before that of all regions.
 
         The last resort is the price of the provider's reference region, and says so.
         """
-        for origin in (Origin.OPERATOR, Origin.LIST):
+        for origin in Origin:
             for place in (region, ""):
                 if found := self._in_force((provider, place, item, name, term, origin), at):
                     return found

@@ -19,7 +19,7 @@ class Price(models.Model):
     item = models.CharField(max_length=32)
     name = models.CharField(max_length=64, blank=True, help_text="Machine type or class of storage")
     term = models.CharField(max_length=16, blank=True, help_text="Of machines: on_demand, reserved_1y ...")
-    origin = models.CharField(max_length=16, help_text="An operator's price goes before the list's")
+    origin = models.CharField(max_length=16, help_text="operator, published or list; states.Origin")
     micros = models.BigIntegerField(
         null=True, help_text="Millionths of a US dollar per unit of the item; null: taken back, the list's counts again"
     )
@@ -44,7 +44,8 @@ class Price(models.Model):
                 name="price_term_of_machines",
             ),
             models.CheckConstraint(
-                condition=models.Q(origin=Origin.OPERATOR) | models.Q(origin=Origin.LIST, micros__isnull=False),
+                condition=models.Q(origin=Origin.OPERATOR)
+                | models.Q(origin__in=[Origin.PUBLISHED, Origin.LIST], micros__isnull=False),
                 name="price_origin_known",
             ),
             models.CheckConstraint(
@@ -57,3 +58,23 @@ class Price(models.Model):
 
     def __str__(self) -> str:
         return f"{self.provider} {self.region} {self.item} {self.name} {self.term}: {self.micros}"
+
+
+class PriceList(models.Model):
+    """The price list of a provider for a region: when it was last read, and what came of it."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_price_list_id)
+    provider = models.CharField(max_length=32)
+    region = models.CharField(max_length=64)
+    tried_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True, help_text="Null: it never was")
+    prices = models.IntegerField(default=0, help_text="How many it told when it was last read")
+    doubtful = models.JSONField(default=list, help_text="Those that were not believed, in words")
+    error = models.CharField(max_length=500, blank=True, help_text="Why the last try failed; empty: it did not")
+    hint = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["provider", "region"], name="price_list_once")]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.region}"

@@ -1,5 +1,6 @@
 """Reading the price book."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,11 +9,13 @@ from django.utils import timezone
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.core.errors import NotFound
-from backend.core.pagination import PageQuery, cut
+from backend.core.pagination import PageQuery, cut, page
 from backend.core.schemas import allowed
 from backend.prices.book import Listed, PriceBook
-from backend.prices.models import Price
+from backend.prices.models import Price, PriceList
 from backend.prices.states import UNITS, Item, Origin, Term, reason_against_taking_back
+
+_LISTS = ("id", "provider", "region", "tried_at", "read_at", "prices", "doubtful", "error", "hint")
 
 
 def coming_hour(now: datetime | None = None) -> datetime:
@@ -51,6 +54,16 @@ def list_prices(who: Identity, query: PageQuery, **wanted: str | None) -> dict[s
     if query.cursor is not None:
         rows = rows.filter(id__lt=query.cursor)
     return cut([shown(who, row) for row in rows.order_by("-id")[: query.limit + 1]], query, lambda row: row)
+
+
+def list_price_lists(query: PageQuery) -> dict[str, Any]:
+    """Regions whose prices were first read last come first."""
+    return page(PriceList.objects.values(*_LISTS), query, _list_shown)
+
+
+def _list_shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    error = {"message": row["error"], "hint": row["hint"]} if row["error"] else None
+    return {name: row[name] for name in _LISTS if name not in ("error", "hint")} | {"error": error}
 
 
 def find_price(price_id: str, *, lock: bool = False) -> Price:

@@ -90,7 +90,8 @@ class Price(Schema):
     term: Term | None = Field(description="Of machines")
     unit: str = Field(description="What `micros` is paid for")
     origin: Origin = Field(
-        description="list: published, or the product's default. operator: this installation's, and goes before"
+        description="operator: this installation's, goes before all others. published: the provider's price list, as "
+        "it was read here. list: came with the product"
     )
     micros: int | None = Field(
         description="Millionths of a US dollar; of markup: of the provider's cost. null: the list's counts again"
@@ -112,3 +113,26 @@ class PricePage(Schema):
 
 class PricesUploaded(Schema):
     items: list[Price]
+
+
+class ReadingError(Schema):
+    message: str
+    hint: str
+
+
+class PriceList(Schema):
+    """The price list of a provider for a region, which is read once a day."""
+
+    id: str
+    provider: str
+    region: str
+    tried_at: datetime = Field(description="When somebody last tried to read it")
+    read_at: datetime | None = Field(description="When it was last read; null: it never was")
+    prices: int = Field(description="How many it told then")
+    doubtful: list[str] = Field(description="Prices that were not believed, in words: ten times as high, or a tenth")
+    error: ReadingError | None = Field(description="Why the last try failed; prices stay as they were")
+
+
+class PriceListPage(Schema):
+    items: list[PriceList]
+    next_cursor: str | None

@@ -9,6 +9,9 @@ HOURS_PER_YEAR = 8760
 GIB = 2**30
 """Bytes. What AWS calls a GB in its price lists is this too."""
 
+IMPLAUSIBLE = 10
+"""A published price that is this many times another one, or a part of it, is taken for a mistake in reading it."""
+
 REFERENCE_REGIONS = {"aws": "us-east-1", "gcp": "us-central1"}
 """Whose prices are shown, marked as such, where nobody named those of a region."""
 
@@ -39,10 +42,15 @@ class Term(StrEnum):
 
 
 class Origin(StrEnum):
-    """list: what the provider publishes, or the product's default. operator: what this installation's people say."""
+    """Whose word a price is. The first goes before the second, the second before the third.
 
-    LIST = "list"
+    operator: this installation's people. published: the provider's price list, as it was read here. list: what came
+    with the product.
+    """
+
     OPERATOR = "operator"
+    PUBLISHED = "published"
+    LIST = "list"
 
 
 UNITS = {
@@ -70,5 +78,5 @@ def reason_against_taking_back(origin: Origin, *, may: bool, ended: bool) -> str
     if not may:
         return "Only people who run this installation may change prices."
     if origin is not Origin.OPERATOR:
-        return "It is the provider's list price. Upload a price of yours: it goes before."
+        return "It is the provider's price. Upload a price of yours: it goes before."
     return "It is over: what came after it stands." if ended else None

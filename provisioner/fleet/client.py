@@ -24,6 +24,7 @@ from provisioner.providers.base import (
     ConnectionState,
     Image,
     ImageState,
+    ListPrice,
     Machine,
     MachineSpec,
     MachineState,
@@ -174,6 +175,9 @@ class FleetProvider:
 
     def notices(self, *, region: str) -> list[Notice]:
         return []
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        return {}
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         found = self._call("memory_budget_mib", region=region)

@@ -173,6 +173,21 @@ class Capacity:
     offered: Mapping[str, tuple[str, ...]] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ListPrice:
+    """A price as the cloud publishes it: of a machine and hour with its local disks, or of a GiB of disk and month.
+
+    `term`: on_demand, reserved_1y or reserved_3y (nothing paid up front); empty for disks. `micros`: millionths of a US
+    dollar. `day`: since when it is so.
+    """
+
+    item: str
+    name: str
+    term: str = ""
+    micros: int
+    day: datetime.date | None = None
+
+
 class ConnectionState(StrEnum):
     """WAITING_FOR_YOU: somebody has to do their part at the other end; `message` says what and where."""
 
@@ -314,6 +329,13 @@ class Provider(Protocol):
 
     def notices(self, *, region: str) -> list[Notice]:
         """What the cloud has announced about our machines."""
+        ...
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        """What the cloud publishes of the catalogue's machine types and boot disks, by region. Takes up to minutes.
+
+        Empty where there is no such list. AccessDenied names the permission that is missing.
+        """
         ...
 
     def memory_budget_mib(self, *, region: str) -> int | None:

@@ -25,6 +25,7 @@ from provisioner.providers.base import (
     Image,
     ImageState,
     InvalidRequest,
+    ListPrice,
     Machine,
     MachineSpec,
     MachineState,
@@ -348,6 +349,9 @@ class FakeProvider:
             for machine, kind, message, before in rows
             if machine in here
         ]
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        return {}
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         self._check_region(region)

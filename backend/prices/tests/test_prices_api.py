@@ -9,6 +9,7 @@ from backend.audit.models import AuditRecord
 from backend.conftest import ApiClient, Tenant
 from backend.prices import actions
 from backend.prices.models import Price
+from backend.prices.published import Published, record, record_failure
 from backend.prices.queries import coming_hour, price_book
 from backend.prices.states import Item, Term
 
@@ -176,3 +177,33 @@ def test_a_test_that_commits_prices_can_be_cleaned_up_after():
 @pytest.mark.django_db(transaction=True)
 def test_nothing_is_left_of_the_test_before():
     assert not Price.objects.exists()
+
+
+def test_a_price_that_was_published_goes_before_what_came_with_the_product_and_after_the_operators(
+    admin: ApiClient,
+) -> None:
+    metal = Published(item=Item.MACHINE, name="i3.metal", term=Term.ON_DEMAND, micros=5_100_000)
+    assert record("aws", "us-east-1", [metal], source="AWS Price List Query API") == 1
+    assert _metal() == 5_100_000
+    assert admin.post("/prices", {"prices": [ORDER | {"region": "us-east-1"}]}).status_code == 201
+    assert _metal() == 5_500_000
+    assert actions.load() == 0
+
+
+def _metal() -> int | None:
+    found = price_book("aws").find("aws", "us-east-1", Item.MACHINE, "i3.metal", term=Term.ON_DEMAND, at=coming_hour())
+    return found and found.micros
+
+
+def test_everybody_sees_when_price_lists_were_read(admin: ApiClient, stranger: Tenant) -> None:
+    assert admin.get("/price-lists").json() == {"items": [], "next_cursor": None}
+    for region in ("us-east-1", "eu-west-1"):
+        record("aws", region, [Published(item=Item.BLOCK_STORAGE, name="gp3", micros=80_000)], source="AWS")
+    record_failure("aws", "eu-west-1", "It lacks pricing:GetProducts.", hint="Allow it.")
+    first = stranger.api().get("/price-lists?limit=1").json()
+    (newest,) = first["items"]
+    assert (newest["region"], newest["prices"]) == ("eu-west-1", 1)
+    assert newest["error"] == {"message": "It lacks pricing:GetProducts.", "hint": "Allow it."}
+    (other,) = stranger.api().get(f"/price-lists?cursor={first['next_cursor']}").json()["items"]
+    assert (other["region"], other["error"], other["doubtful"]) == ("us-east-1", None, [])
+    assert ApiClient().get("/price-lists").status_code == 401

@@ -90,6 +90,10 @@ class Cloud:
     def quotas(self, region: str) -> Service:
         return self._service("service-quotas", "servicequotas", region)
 
+    def prices(self, region: str) -> Service:
+        """Whether this installation uses the region or not: prices are told in a few only."""
+        return self._service("pricing", "pricing", region, checked=False)
+
     def check_region(self, region: str) -> None:
         """InvalidRequest when there is no such region, or this installation does not use it."""
         regions = self._settings.regions or _known_regions()
@@ -126,8 +130,9 @@ class Cloud:
             hint=f'Add the condition {{"StringEquals": {{"sts:ExternalId": "{external_id}"}}}} to its trust policy.',
         )
 
-    def _service(self, service: str, name: str, region: str) -> Service:
-        self.check_region(region)
+    def _service(self, service: str, name: str, region: str, *, checked: bool = True) -> Service:
+        if checked:
+            self.check_region(region)
         with self._lock:
             credentials = self._credentials(region)
             if (service, region) not in self._services:

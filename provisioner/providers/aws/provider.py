@@ -9,12 +9,14 @@ from provisioner.providers.aws.images import Images
 from provisioner.providers.aws.machines import Machines
 from provisioner.providers.aws.networks import Networks
 from provisioner.providers.aws.notices import notices
+from provisioner.providers.aws.price_list import price_list
 from provisioner.providers.aws.settings import AwsSettings
 from provisioner.providers.base import (
     Capacity,
     Connection,
     ConnectionSpec,
     Image,
+    ListPrice,
     Machine,
     MachineSpec,
     Network,
@@ -93,6 +95,9 @@ class AwsProvider:
 
     def notices(self, *, region: str) -> list[Notice]:
         return notices(self._cloud, self._machines, region)
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        return price_list(self._cloud, regions)
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         """Only AWS knows; `shortfalls` asks it."""

@@ -29,7 +29,7 @@ from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 from moto.sts.responses import TokenResponse
 
-from provisioner.providers.aws_emulator import answers
+from provisioner.providers.aws_emulator import answers, price_list
 from provisioner.providers.aws_emulator.answers import Answer
 from provisioner.providers.aws_emulator.boots import BootHook
 from provisioner.providers.aws_emulator.faults import CONNECTION_LOST, Fault, Faults, Moment
@@ -191,6 +191,9 @@ class Emulator:
                 quota = {"QuotaCode": wanted["QuotaCode"], "ServiceCode": wanted["ServiceCode"]}
                 document = {"Quota": quota | {"Value": self.vcpu_quota}}
                 return Answer(200, json.dumps(document).encode(), "application/x-amz-json-1.1")
+            case "pricing":
+                document = price_list.get_products(json.loads(body))
+                return Answer(200, json.dumps(document).encode(), "application/x-amz-json-1.1")
             case "sts":
                 if not self._may_assume(form):
                     said = f"User is not authorized to perform: sts:AssumeRole on resource: {form['RoleArn']}"
@@ -264,7 +267,7 @@ def _failed(service: str, fault: Fault) -> Answer | None:
 
 def _refused(service: str, code: str, said: str, status: int) -> Answer:
     match service:
-        case "servicequotas":
+        case "servicequotas" | "pricing":
             document = {"__type": code, "message": said}
             return Answer(status, json.dumps(document).encode(), "application/x-amz-json-1.1")
         case "sts":

@@ -33,6 +33,10 @@ _ATTEMPTS = 50
 _MOMENT_SECONDS = 5.0
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _RESOURCE_MANAGER = "https://cloudresourcemanager.googleapis.com"
+_CATALOG = "https://cloudbilling.googleapis.com"
+_CATALOG_SECONDS = 60.0
+"""A page of five thousand SKUs."""
+
 _LINKS = "https://www.googleapis.com/compute/v1/"
 
 
@@ -162,6 +166,17 @@ class Compute:
         base = self.settings.endpoint or _RESOURCE_MANAGER
         with translating():
             answer = self._session.post(f"{base}/{path}", json=body, timeout=_SECONDS)
+            if answer.status_code != 200:
+                raise from_http_response(answer)  # type: ignore[no-untyped-call]
+            document: dict[str, Any] = answer.json()
+        return document
+
+    def catalog(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+        """Ask the Cloud Billing Catalog API. Needs no permission; the API must be enabled in the project."""
+        with translating():
+            answer = self._session.get(
+                f"{self.settings.endpoint or _CATALOG}/{path}", params=query, timeout=_CATALOG_SECONDS
+            )
             if answer.status_code != 200:
                 raise from_http_response(answer)  # type: ignore[no-untyped-call]
             document: dict[str, Any] = answer.json()

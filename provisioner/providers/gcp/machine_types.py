@@ -4,9 +4,14 @@ n2-highmem: local SSDs are chosen when a machine is made; the counts are those t
 recommends (cloud instance recommendations, read 2026-11). z3-highmem: they belong to the machine type and come with it.
 """
 
+import json
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from provisioner.providers.base import InvalidRequest
+
+_CATALOGUE = Path(__file__).resolve().parents[3] / "images" / "machine" / "data" / "instances.json"
 
 LOCAL_SSD_GB = 375
 """Of one local SSD that is chosen (Compute Engine documentation)."""
@@ -71,3 +76,31 @@ def machine_type(name: str) -> MachineType:
     if name in _BUNDLED:
         return MachineType(name=name, local_ssds=_BUNDLED[name], bundled=True)
     raise InvalidRequest(f"Unknown machine type {name!r}: there are {', '.join([*_CHOSEN, *_BUNDLED])}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFacts:
+    """What a machine type's price is made of. `series` as SKUs name it, in lower case: n2, z3."""
+
+    name: str
+    series: str
+    cpus: int
+    memory_gib: float
+    local_ssd_gib: int
+
+
+@cache
+def every_fact() -> tuple[MachineFacts, ...]:
+    """Of all types that can be ordered, as the catalogue has them."""
+    entries = json.loads(_CATALOGUE.read_text())["instances"]
+    return tuple(
+        MachineFacts(
+            name=entry["type"],
+            series=entry["type"].partition("-")[0],
+            cpus=entry["vcpus"],
+            memory_gib=entry["memory_gib"],
+            local_ssd_gib=entry["local_nvme_count"] * entry["local_nvme_size_gib"],
+        )
+        for entry in entries
+        if entry["provider"] == "gcp"
+    )

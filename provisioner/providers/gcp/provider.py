@@ -7,6 +7,7 @@ from provisioner.providers.base import (
     Connection,
     ConnectionSpec,
     Image,
+    ListPrice,
     Machine,
     MachineSpec,
     Network,
@@ -14,7 +15,7 @@ from provisioner.providers.base import (
     Notice,
     Shortfall,
 )
-from provisioner.providers.gcp import capacity, connections, images, machines, networks, permissions
+from provisioner.providers.gcp import capacity, connections, images, machines, networks, permissions, price_list
 from provisioner.providers.gcp.client import compute
 from provisioner.providers.gcp.settings import GcpSettings
 
@@ -86,6 +87,9 @@ class GcpProvider:
 
     def notices(self, *, region: str) -> list[Notice]:
         return machines.notices(self._compute, region)
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        return price_list.price_list(self._compute, regions)
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         """Only GCP knows; quotas are `shortfalls`."""

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
 
-from provisioner.providers.gcp_emulator import reads
+from provisioner.providers.gcp_emulator import price_list, reads
 from provisioner.providers.gcp_emulator.call import Call
 from provisioner.providers.gcp_emulator.errors import AnswerLost, ApiError, invalid, not_found
 from provisioner.providers.gcp_emulator.faults import Fault, Moment
@@ -113,6 +113,9 @@ def _dispatch(world: World, method: str, target: str, text: str) -> str:
     if url.path == f"/v1/projects/{world.project}:testIamPermissions":
         with world.lock:
             return json.dumps(reads.test_iam_permissions(Call(world=world, parts={}, query={}, sent=json.loads(text))))
+    if url.path == price_list.PATH:
+        with world.lock:
+            return json.dumps(price_list.page(dict(parse_qsl(url.query))))
     if found := _TOKENS.fullmatch(url.path):
         return _token(world, found[1])
     route, parts, parameters = _route(world, method, url.path)

@@ -12,6 +12,7 @@ from provisioner.providers.base import (
     ConnectionSpec,
     Image,
     InvalidRequest,
+    ListPrice,
     Machine,
     MachineSpec,
     Network,
@@ -131,6 +132,9 @@ class LocalProvider:
 
     def notices(self, *, region: str) -> list[Notice]:
         return []
+
+    def price_list(self, *, regions: Sequence[str]) -> Mapping[str, Sequence[ListPrice]]:
+        return {}
 
     def memory_budget_mib(self, *, region: str) -> int | None:
         _check_region(region)

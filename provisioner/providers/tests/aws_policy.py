@@ -17,6 +17,12 @@ def allowed_actions() -> set[str]:
     return found
 
 
+def price_actions() -> set[str]:
+    """Only the installation's own account needs them."""
+    (statement,) = json.loads((FOLDER / "prices-policy.json").read_text())["Statement"]
+    return {statement["Action"]}
+
+
 def tagging_actions() -> set[str]:
     """The creations that may give tags."""
     statements = json.loads((FOLDER / "policy.json").read_text())["Statement"]

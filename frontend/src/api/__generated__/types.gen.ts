@@ -8558,9 +8558,12 @@ export type OrganisationRef = {
 /**
  * Origin
  *
- * list: what the provider publishes, or the product's default. operator: what this installation's people say.
+ * Whose word a price is. The first goes before the second, the second before the third.
+ *
+ * operator: this installation's people. published: the provider's price list, as it was read here. list: what came
+ * with the product.
  */
-export type Origin = 'list' | 'operator';
+export type Origin = 'operator' | 'published' | 'list';
 
 /**
  * PageQuery
@@ -8802,7 +8805,7 @@ export type Price = {
      */
     unit: string;
     /**
-     * list: published, or the product's default. operator: this installation's, and goes before
+     * operator: this installation's, goes before all others. published: the provider's price list, as it was read here. list: came with the product
      */
     origin: Origin;
     /**
@@ -8867,6 +8870,68 @@ export type PriceFilter = {
      */
     name?: string | null;
     origin?: Origin | null;
+};
+
+/**
+ * PriceList
+ *
+ * The price list of a provider for a region, which is read once a day.
+ */
+export type PriceList = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Provider
+     */
+    provider: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Tried At
+     *
+     * When somebody last tried to read it
+     */
+    tried_at: string;
+    /**
+     * Read At
+     *
+     * When it was last read; null: it never was
+     */
+    read_at: string | null;
+    /**
+     * Prices
+     *
+     * How many it told then
+     */
+    prices: number;
+    /**
+     * Doubtful
+     *
+     * Prices that were not believed, in words: ten times as high, or a tenth
+     */
+    doubtful: Array<string>;
+    /**
+     * Why the last try failed; prices stay as they were
+     */
+    error: ReadingError | null;
+};
+
+/**
+ * PriceListPage
+ */
+export type PriceListPage = {
+    /**
+     * Items
+     */
+    items: Array<PriceList>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -9107,6 +9172,20 @@ export type QuestionOrder = {
  * QuestionParameter
  */
 export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'minutes' | 'limit' | 'level' | 'search' | 'before';
+
+/**
+ * ReadingError
+ */
+export type ReadingError = {
+    /**
+     * Message
+     */
+    message: string;
+    /**
+     * Hint
+     */
+    hint: string;
+};
 
 /**
  * ReceiverKind
@@ -23911,6 +23990,68 @@ export type GetOrganisationResponses = {
 };
 
 export type GetOrganisationResponse = GetOrganisationResponses[keyof GetOrganisationResponses];
+
+export type ListPriceListsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/price-lists';
+};
+
+export type ListPriceListsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListPriceListsError = ListPriceListsErrors[keyof ListPriceListsErrors];
+
+export type ListPriceListsResponses = {
+    /**
+     * OK
+     */
+    200: PriceListPage;
+};
+
+export type ListPriceListsResponse = ListPriceListsResponses[keyof ListPriceListsResponses];
 
 export type ListPricesData = {
     body?: never;
