@@ -12,6 +12,7 @@ from backend.catalog.models import Region
 from backend.changes.planning import Proposal, Refused, propose
 from backend.changes.queries import beside_of, check_not_deleted, facts_of
 from backend.changes.schemas import AddDatacenter, AnyChange, ChangeMachineType, ReplaceNode, Scale
+from backend.clusters import ceilings
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, get_cluster
 from backend.core.errors import Conflict, DomainError, Invalid
@@ -77,7 +78,7 @@ def begin(cluster_id: str, wanted: AnyChange, *, actor: str) -> Begun:
 
 
 def _hold_room(cluster: Cluster, wanted: AnyChange) -> None:
-    """Whoever orders or changes in the same regions waits until this has taken its room, or none."""
+    """Whoever orders or changes in the same regions, or below the same ceilings, waits until this has what it takes."""
     match wanted:
         case AddDatacenter():
             names = [wanted.region]
@@ -87,6 +88,7 @@ def _hold_room(cluster: Cluster, wanted: AnyChange) -> None:
             return
     regions = Region.objects.select_for_update().filter(provider_id=cluster.provider, name__in=names)
     list(regions.order_by("id").values_list("id", flat=True))
+    ceilings.hold(cluster.organisation_id, cluster.id)
 
 
 def _answer(refused: Refused) -> DomainError:

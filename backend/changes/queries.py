@@ -15,6 +15,7 @@ from backend.changes import numbers
 from backend.changes.planning import OPERATION_KINDS, Facts, NothingToDo, Proposal, Refused, desired, propose
 from backend.changes.plans import Planned
 from backend.changes.schemas import AnyChange, DesiredState, Mode
+from backend.clusters.ceilings import Exceeded, Machines, against
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, room_in, room_warning, used_memory_mib
 from backend.clusters.states import ClusterState, reason_against_changing
@@ -25,7 +26,7 @@ from backend.operations.coordination import Standing, Verdict
 from backend.operations.models import Operation
 from backend.operations.states import OPEN, title
 from backend.prices.estimate import Shape
-from backend.prices.estimates import machines_on_demand
+from backend.prices.estimates import machines_on_demand, shapes_of_machines
 
 _ENDING_NUMBER = re.compile(r"-([0-9]+)$")
 
@@ -65,9 +66,14 @@ def facts_of(cluster: Cluster) -> Facts:
         firewall=catalog.has_firewall(cluster.provider),
         takes_commands=catalog.takes_commands(cluster.engine),
         table_bytes=partial(numbers.table_bytes, cluster.id),
+        against_ceilings=partial(_against_ceilings, cluster),
         check_settings=partial(catalog.check_settings, cluster.engine),
         needing_restart=partial(catalog.settings_needing_restart, cluster.engine),
     )
+
+
+def _against_ceilings(cluster: Cluster, before: Machines, after: Machines) -> list[Exceeded]:
+    return against(cluster.organisation_id, cluster.id, provider=cluster.provider, before=before, after=after)
 
 
 def _numbers(nodes: Sequence[Node]) -> dict[str, int]:
@@ -122,16 +128,7 @@ def _costs(before: Facts, after: Facts) -> dict[str, int | None]:
 def _shapes(facts: Facts) -> list[Shape]:
     """The machines of the cluster, by data centre and type."""
     kinds = Counter((node.datacenter.region, node.machine_type) for node in facts.nodes)
-    return [
-        Shape(
-            provider=facts.cluster.provider,
-            region=region,
-            machine_type=machine_type,
-            nodes=nodes,
-            whole_cluster=number == 0,
-        )
-        for number, ((region, machine_type), nodes) in enumerate(sorted(kinds.items()))
-    ]
+    return shapes_of_machines(facts.cluster.provider, kinds)
 
 
 def check_not_deleted(cluster: Cluster) -> None:

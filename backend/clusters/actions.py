@@ -16,7 +16,7 @@ from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.catalog.queries import connection_kinds, has_firewall
 from backend.cloud_accounts.models import CloudAccount
-from backend.clusters import authorities, ordering, pki, plans, tokens, vault
+from backend.clusters import authorities, ceilings, ordering, pki, plans, tokens, vault
 from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
 from backend.clusters.ordering import CheckedOrder
 from backend.clusters.queries import cluster_not_found, get_cluster, get_maintenance_windows
@@ -55,6 +55,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         # Whoever orders in this region next waits here, so two orders cannot both take the last room.
         Region.objects.select_for_update().get(id=checked.region.id)
         account = ordering.check_account(who, order, lock=True)
+        ceilings.hold(who.organisation_id)
+        ordering.check_ceilings(who, checked)
         ordering.check_room(checked, account)
         cluster = _insert(who, checked, account, ca_certificate=ca.certificate_pem)
         datacenter = Datacenter.objects.create(

@@ -179,6 +179,38 @@ class MachineLife(models.Model):
         return f"machine {self.generation} of {self.node_id}"
 
 
+class Ceiling(models.Model):
+    """The most that an organisation, or one of its clusters, may have. What adds nodes is refused beyond it."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_ceiling_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="ceilings")
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, null=True, related_name="ceilings", help_text="null: all of the organisation"
+    )
+    nodes = models.PositiveIntegerField(null=True, help_text="null: any number")
+    micros_per_month = models.BigIntegerField(
+        null=True, help_text="Of machines on demand with mark-up and fees, by 730 hours; null: any amount"
+    )
+    changed_by = models.CharField(max_length=200)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "cluster"], nulls_distinct=False, name="ceiling_once"),
+            models.CheckConstraint(
+                condition=models.Q(nodes__isnull=False) | models.Q(micros_per_month__isnull=False),
+                name="ceiling_of_something",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(micros_per_month=None) | models.Q(micros_per_month__gte=0),
+                name="ceiling_not_negative",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"ceiling of {self.cluster_id or self.organisation_id}"
+
+
 class MaintenanceWindow(models.Model):
     """When automatic work that can wait may be done. A cluster without one has no preference: always."""
 

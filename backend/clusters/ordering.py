@@ -11,6 +11,7 @@ from backend.catalog import queries as catalog
 from backend.catalog.queries import MachineTypeFacts, RegionFacts
 from backend.cloud_accounts.models import CloudAccount
 from backend.cloud_accounts.queries import find_for_order
+from backend.clusters.ceilings import against
 from backend.clusters.models import Cluster
 from backend.clusters.plans import CREATE_SECONDS
 from backend.clusters.queries import room_in, room_warning, used_memory_mib
@@ -217,6 +218,15 @@ def _check_memory(checked: CheckedOrder) -> int | None:
     return fit
 
 
+def check_ceilings(who: Identity, checked: CheckedOrder) -> None:
+    """Raises Conflict when the organisation would have more than it may."""
+    order = checked.order
+    wanted = {(order.region, order.machine_type): checked.nodes_total}
+    for each in against(who.organisation_id, None, provider=order.provider, before={}, after=wanted):
+        if each.refuses:
+            raise Conflict(each.code, each.sentence, hint=each.hint)
+
+
 def _shape(checked: CheckedOrder) -> Shape:
     order = checked.order
     return Shape(
@@ -234,6 +244,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     account = check_account(who, order)
     check_build(checked)
     check_name_free(who, order.name)
+    check_ceilings(who, checked)
     fit, warning = check_room(checked, account)
     cost = machines_on_demand([_shape(checked)])
     return {

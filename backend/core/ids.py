@@ -152,6 +152,18 @@ def new_cost_line_id() -> str:
     return new_id("csl")
 
 
+def new_budget_id() -> str:
+    return new_id("bud")
+
+
+def new_budget_crossing_id() -> str:
+    return new_id("bcr")
+
+
+def new_ceiling_id() -> str:
+    return new_id("cei")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

@@ -1,7 +1,7 @@
 """Estimates from the price book, as the API tells them. Changes nothing."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from functools import cache
@@ -122,6 +122,20 @@ def dynamodb_answer(order: DynamoDbOrder) -> dict[str, Any]:
 def _dynamo(bill: DynamoBill) -> dict[str, Any]:
     lines = [{"title": each.title, "formula": each.formula, "amounts": asdict(each.amounts)} for each in bill.lines]
     return {"mode": bill.mode, "lines": lines, "total": asdict(bill.total)}
+
+
+def shapes_of_machines(provider: str, machines: Mapping[tuple[str, str], int]) -> list[Shape]:
+    """The parts of one cluster, from its number of nodes by region and machine type."""
+    return [
+        Shape(
+            provider=provider,
+            region=region,
+            machine_type=machine_type,
+            nodes=nodes,
+            whole_cluster=number == 0,
+        )
+        for number, ((region, machine_type), nodes) in enumerate(sorted(machines.items()))
+    ]
 
 
 def machines_on_demand(shapes: Sequence[Shape]) -> Amounts | None:

@@ -228,7 +228,8 @@ def _replace(situation: Situation) -> tuple[str, str]:
     when = f"after {situation.age_seconds:.0f} s" if situation.finding.code in signs.DEATHS else "at once"
     if situation.finding.code == signs.MACHINE_RETIRING:
         when = "before its machine is taken away"
-    return f"Replaced by a new node on a new machine, {when}.", begun.operation.id
+    said = (f"Replaced by a new node on a new machine, {when}.", *begun.proposal.over_ceilings)
+    return " ".join(said), begun.operation.id
 
 
 def _pause_heavy_work(cluster: Cluster) -> str:

@@ -4,7 +4,7 @@ Pure: everything that is known comes in as `Facts` and nothing is written. The p
 operation that is started are made by the same calls, so both refuse the same things in the same words.
 """
 
-from backend.changes.planning import commands, desired, membership, rolling
+from backend.changes.planning import checks, commands, desired, membership, rolling
 from backend.changes.planning.facts import Facts, NothingToDo, Proposal, Refused
 from backend.changes.schemas import (
     AddDatacenter,
@@ -47,6 +47,10 @@ OPERATION_KINDS = {
 
 def propose(facts: Facts, change: Change) -> Proposal:
     """Raises Refused, and NothingToDo when all is as wanted already."""
+    return checks.below_ceilings(facts, _propose(facts, change))
+
+
+def _propose(facts: Facts, change: Change) -> Proposal:
     match change:
         case Scale():
             return membership.scale(facts, change)

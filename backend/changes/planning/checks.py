@@ -1,11 +1,13 @@
 """What several changes are refused for: nodes that are down, room, words that nobody knows."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from backend.catalog.queries import MachineTypeFacts, nodes_that_fit
-from backend.changes.planning.facts import Facts, Refused, count, listed, place_of
+from backend.changes.planning.facts import Facts, Proposal, Refused, count, listed, place_of
 from backend.cloud_accounts.room import Shortage
 from backend.clusters import quorum
+from backend.clusters.ceilings import machines_of
 from backend.clusters.models import Datacenter, Node
 from backend.clusters.states import NodeState
 
@@ -168,3 +170,15 @@ def room_for(facts: Facts, region: str, machine_type: MachineTypeFacts) -> int |
     return nodes_that_fit(
         machine_type.memory_mib, budget_mib=found.memory_budget_mib, used_mib=facts.used_mib.get(region, 0)
     )
+
+
+def below_ceilings(facts: Facts, proposal: Proposal) -> Proposal:
+    """The same, with a warning for each ceiling that is exceeded as it is. Raises Refused when it would be by this."""
+    if not proposal.new_nodes:
+        return proposal
+    found = facts.against_ceilings(machines_of(facts.nodes), machines_of(proposal.after.nodes))
+    for each in found:
+        if each.refuses:
+            raise Refused(each.code, each.sentence, hint=each.hint)
+    over = tuple(each.sentence for each in found)
+    return dataclasses.replace(proposal, warnings=(*proposal.warnings, *over), over_ceilings=over)

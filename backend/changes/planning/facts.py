@@ -9,6 +9,7 @@ from backend.changes.plans import Planned
 from backend.changes.schemas import Mode
 from backend.cloud_accounts.room import Room
 from backend.clusters import quorum
+from backend.clusters.ceilings import Exceeded, Machines
 from backend.clusters.models import Cluster, Datacenter, Node
 
 
@@ -57,6 +58,8 @@ class Facts:
     """Tables of the engine can be flushed, compacted and the like."""
     table_bytes: Callable[[str, str], TableBytes | None] = lambda keyspace, table: None
     """Of a keyspace's table; None: there are no numbers."""
+    against_ceilings: Callable[[Machines, Machines], Sequence[Exceeded]] = lambda before, after: ()
+    """What ceilings say when the cluster's machines would be others."""
     check_settings: Callable[[Mapping[str, Any]], Sequence[SettingProblem]]
     needing_restart: Callable[[Mapping[str, Any], Mapping[str, Any]], Sequence[str]]
     """Of the settings that differ between two mappings, those that every node is restarted for."""
@@ -83,6 +86,8 @@ class Proposal:
     """Names of the nodes that are added, removed, restarted or changed."""
     impact: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    over_ceilings: tuple[str, ...] = ()
+    """Ceilings that do not hold any more, which is not this change's doing: a sentence each, also in `warnings`."""
     new_datacenter: Datacenter | None = None
     new_nodes: tuple[Node, ...] = ()
     before: Mapping[str, Any] = field(default_factory=dict)

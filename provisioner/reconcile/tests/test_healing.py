@@ -9,7 +9,7 @@ from django.db.models import F
 
 from backend.changes import actions as changes
 from backend.changes.schemas import RollingRestart
-from backend.clusters.models import Cluster, Node
+from backend.clusters.models import Ceiling, Cluster, Node
 from backend.clusters.states import NodeState
 from backend.findings.models import Finding
 from backend.operations.models import Operation, OperationStep
@@ -111,6 +111,21 @@ def test_a_dead_machine_is_replaced_and_the_activity_tells_why(world: ClusterWor
     assert_whole(world)
     finding.refresh_from_db()
     assert (finding.state, finding.operation_id) == ("closed", operation.id)
+
+
+def test_a_ceiling_does_not_keep_a_dead_node_from_its_place_but_is_told_of(world: ClusterWorld) -> None:
+    cluster = Cluster.objects.get(id=world.cluster_id)
+    Ceiling.objects.create(organisation=cluster.organisation, nodes=2, changed_by="x")
+    victim = living(world)[2]
+    kill_for_good(world, victim)
+    reconcile()
+    grow_older(61)
+    reconcile()
+    assert only_finding().action.endswith("The ceiling of the organisation is 2 nodes, and it has 3.")
+    (operation,) = replacements()
+    world.provider.end_faults()
+    finish(world, operation)
+    assert len(living(world)) == 3
 
 
 def test_a_machine_that_is_off_is_started(world: ClusterWorld) -> None:
