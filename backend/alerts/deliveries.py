@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from backend.alerts.models import AlertDelivery, AlertReceiver
-from backend.alerts.states import RETRY_SECONDS, DeliveryKind, DeliveryState
+from backend.alerts.states import RETRY_SECONDS, DeliveryKind, DeliveryState, at_least
 from backend.findings.states import Severity
 
 log = structlog.get_logger(__name__)
@@ -30,6 +30,20 @@ def add(receiver_id: str, kind: DeliveryKind, content: dict[str, Any]) -> AlertD
     transaction.on_commit(_ring)
     row.refresh_from_db()
     return row
+
+
+def tell(organisation_id: str, cluster_id: str | None, severity: Severity, message: dict[str, Any]) -> int:
+    """To each receiver that wants what is so severe, of this cluster (None: of none in particular). How many."""
+    receivers = AlertReceiver.objects.filter(organisation_id=organisation_id, deleted_at=None, enabled=True)
+    wanting = [
+        receiver
+        for receiver in receivers.order_by("id")
+        if (not receiver.cluster_ids or cluster_id in receiver.cluster_ids)
+        and at_least(severity, Severity(receiver.severity))
+    ]
+    for receiver in wanting:
+        add(receiver.id, DeliveryKind.ALERTS, message)
+    return len(wanting)
 
 
 def _ring() -> None:

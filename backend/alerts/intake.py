@@ -19,9 +19,9 @@ from ninja import Schema
 from pydantic import ValidationError
 
 from backend.alerts import deliveries
-from backend.alerts.models import AlertEvent, AlertReceiver
+from backend.alerts.models import AlertEvent
 from backend.alerts.queries import described, effective_rules, node_names
-from backend.alerts.states import AlertState, DeliveryKind, at_least
+from backend.alerts.states import AlertState
 from backend.clusters.models import Cluster
 from backend.core.errors import DomainError, Invalid, error_response
 from backend.findings.states import Severity
@@ -131,15 +131,7 @@ def _write_down(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]
 def _pass_on(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -> None:
     """A message for each receiver that wants alerts of this severity and cluster."""
     _, said = several[0]
-    severity = Severity(said["severity"])
-    receivers = AlertReceiver.objects.filter(
-        organisation_id=cluster.organisation_id, deleted_at=None, enabled=True
-    ).order_by("id")
-    message = _message(cluster, several)
-    for receiver in receivers:
-        wanted = not receiver.cluster_ids or cluster.id in receiver.cluster_ids
-        if wanted and at_least(severity, Severity(receiver.severity)):
-            deliveries.add(receiver.id, DeliveryKind.ALERTS, message)
+    deliveries.tell(cluster.organisation_id, cluster.id, Severity(said["severity"]), _message(cluster, several))
 
 
 def _message(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -> dict[str, Any]:
