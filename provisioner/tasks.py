@@ -20,6 +20,7 @@ from provisioner.reconcile import (
     archives,
     backup_findings,
     backups,
+    budgets,
     capacity,
     certificates,
     connections,
@@ -242,6 +243,13 @@ def reconcile_costs() -> None:
     """See provisioner/reconcile/costs.py."""
     close_old_connections()
     costs.meter()
+
+
+@shared_task(name="provisioner.reconcile_budgets", time_limit=RECONCILE_LIMIT)
+def reconcile_budgets() -> None:
+    """See provisioner/reconcile/budgets.py."""
+    close_old_connections()
+    budgets.look()
 
 
 @shared_task(name="provisioner.ping")

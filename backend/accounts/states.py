@@ -30,6 +30,7 @@ class Permission(StrEnum):
     CQL_WRITE = "cql:write"
     IMAGES_WRITE = "images:write"
     PRICES_WRITE = "prices:write"
+    BUDGETS_WRITE = "budgets:write"
 
 
 # What a statement may read is the database's to say: it takes a role of the database and its password besides.
@@ -49,6 +50,8 @@ _ADMIN = _OPERATOR | {
     Permission.AUDIT_READ,
     Permission.CLOUD_ACCOUNTS_WRITE,
     Permission.BACKUPS_EXPORT,
+    # Who orders clusters does not raise the ceiling that orders are measured by.
+    Permission.BUDGETS_WRITE,
 }
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {

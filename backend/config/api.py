@@ -20,6 +20,7 @@ from backend.alerts.api import router as alerts
 from backend.audit.api import router as audit
 from backend.backups.api import router as backups
 from backend.backups.drill_api import router as drills
+from backend.budgets.api import router as budgets
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
@@ -110,6 +111,7 @@ api.add_router("", images)
 api.add_router("", prices)
 api.add_router("", sizing)
 api.add_router("", costs)
+api.add_router("", budgets)
 api.add_router("", clusters)
 api.add_router("", access)
 api.add_router("", changes)

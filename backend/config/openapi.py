@@ -28,6 +28,7 @@ _TAGS = {
     "cloud accounts": "Accounts at AWS and Google Cloud that an organisation brings, for clusters in them",
     "images": "What machines are made from",
     "costs": "What things cost, and what a cluster will cost and did",
+    "budgets": "What may be spent in a month, who is told, and how much an organisation may have at most",
     "clusters": "Database clusters, their nodes and how to connect to them",
     "repairs": "When and how a cluster's replicas are compared, how well tables are protected, and runs",
     "metrics": "What clusters, nodes and tables do and did: charts, and every table with its numbers",

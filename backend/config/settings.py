@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "backend.metrics",
     "backend.alerts",
     "backend.costs",
+    "backend.budgets",
     "backend.config",
 ]
 

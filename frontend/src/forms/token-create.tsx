@@ -30,6 +30,7 @@ const SCOPE: Record<Permission, string> = {
   "cloud-accounts:write": "Add, check and delete cloud accounts",
   "images:write": "Register, choose and deprecate machine images",
   "prices:write": "Upload prices and take them back",
+  "budgets:write": "Make and change budgets and ceilings",
   "diagnostics:read": "Ask nodes about themselves; answers hold keys and values of data",
   "alerts:write": "Change alert rules, silences and receivers of alerts",
   "cql:read": "Run CQL that reads, as a role of the database whose password is known",

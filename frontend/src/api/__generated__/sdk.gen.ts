@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, ApplyAdviceData, ApplyAdviceErrors, ApplyAdviceResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DismissAdviceData, DismissAdviceErrors, DismissAdviceResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, EstimateCostData, EstimateCostErrors, EstimateCostResponses, EstimateDynamodbData, EstimateDynamodbErrors, EstimateDynamodbResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, ExportCostsData, ExportCostsErrors, ExportCostsResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAdviceData, GetAdviceErrors, GetAdviceResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCostChangesData, GetCostChangesErrors, GetCostChangesResponses, GetCostForecastData, GetCostForecastErrors, GetCostForecastResponses, GetCostsData, GetCostsErrors, GetCostsResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetSizingChoicesData, GetSizingChoicesErrors, GetSizingChoicesResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GetTableSchemaData, GetTableSchemaErrors, GetTableSchemaResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAdviceData, ListAdviceErrors, ListAdviceResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListPriceListsData, ListPriceListsErrors, ListPriceListsResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableChangesData, ListTableChangesErrors, ListTableChangesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUsageData, ListUsageErrors, ListUsageResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanAdviceData, PlanAdviceErrors, PlanAdviceResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanSizeData, PlanSizeErrors, PlanSizeResponses, PlanTableChangeUndoData, PlanTableChangeUndoErrors, PlanTableChangeUndoResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreAdviceData, RestoreAdviceErrors, RestoreAdviceResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, ReviewClusterData, ReviewClusterErrors, ReviewClusterResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeBackPriceData, TakeBackPriceErrors, TakeBackPriceResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UndoTableChangeData, UndoTableChangeErrors, UndoTableChangeResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, UploadPricesData, UploadPricesErrors, UploadPricesResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, ApplyAdviceData, ApplyAdviceErrors, ApplyAdviceResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateBudgetData, CreateBudgetErrors, CreateBudgetResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DismissAdviceData, DismissAdviceErrors, DismissAdviceResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, EstimateCostData, EstimateCostErrors, EstimateCostResponses, EstimateDynamodbData, EstimateDynamodbErrors, EstimateDynamodbResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, ExportCostsData, ExportCostsErrors, ExportCostsResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAdviceData, GetAdviceErrors, GetAdviceResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCostChangesData, GetCostChangesErrors, GetCostChangesResponses, GetCostForecastData, GetCostForecastErrors, GetCostForecastResponses, GetCostsData, GetCostsErrors, GetCostsResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetSizingChoicesData, GetSizingChoicesErrors, GetSizingChoicesResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GetTableSchemaData, GetTableSchemaErrors, GetTableSchemaResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, ListAdviceData, ListAdviceErrors, ListAdviceResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCeilingsData, ListCeilingsErrors, ListCeilingsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListPriceListsData, ListPriceListsErrors, ListPriceListsResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListTableChangesData, ListTableChangesErrors, ListTableChangesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUsageData, ListUsageErrors, ListUsageResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanAdviceData, PlanAdviceErrors, PlanAdviceResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanSizeData, PlanSizeErrors, PlanSizeResponses, PlanTableChangeUndoData, PlanTableChangeUndoErrors, PlanTableChangeUndoResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveCeilingData, RemoveCeilingErrors, RemoveCeilingResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreAdviceData, RestoreAdviceErrors, RestoreAdviceResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, ReviewClusterData, ReviewClusterErrors, ReviewClusterResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetCeilingData, SetCeilingErrors, SetCeilingResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeBackPriceData, TakeBackPriceErrors, TakeBackPriceResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UndoTableChangeData, UndoTableChangeErrors, UndoTableChangeResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateBudgetData, UpdateBudgetErrors, UpdateBudgetResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, UploadPricesData, UploadPricesErrors, UploadPricesResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -560,6 +560,109 @@ export const verifyBackup = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * List Budgets
+ *
+ * The organisation's budgets, newest first: what is spent of them this month, and what was crossed when.
+ */
+export const listBudgets = <ThrowOnError extends boolean = false>(options?: Options<ListBudgetsData, ThrowOnError>): RequestResult<ListBudgetsResponses, ListBudgetsErrors, ThrowOnError> => (options?.client ?? client).get<ListBudgetsResponses, ListBudgetsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/budgets',
+    ...options
+});
+
+/**
+ * Create Budget
+ *
+ * Makes a budget. Receivers of alerts are told once a month of each threshold that is crossed.
+ */
+export const createBudget = <ThrowOnError extends boolean = false>(options: Options<CreateBudgetData, ThrowOnError>): RequestResult<CreateBudgetResponses, CreateBudgetErrors, ThrowOnError> => (options.client ?? client).post<CreateBudgetResponses, CreateBudgetErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/budgets',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete Budget
+ *
+ * Takes a budget away.
+ */
+export const deleteBudget = <ThrowOnError extends boolean = false>(options: Options<DeleteBudgetData, ThrowOnError>): RequestResult<DeleteBudgetResponses, DeleteBudgetErrors, ThrowOnError> => (options.client ?? client).delete<DeleteBudgetResponses, DeleteBudgetErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/budgets/{budget_id}',
+    ...options
+});
+
+/**
+ * Get Budget
+ *
+ * One budget.
+ */
+export const getBudget = <ThrowOnError extends boolean = false>(options: Options<GetBudgetData, ThrowOnError>): RequestResult<GetBudgetResponses, GetBudgetErrors, ThrowOnError> => (options.client ?? client).get<GetBudgetResponses, GetBudgetErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/budgets/{budget_id}',
+    ...options
+});
+
+/**
+ * Update Budget
+ *
+ * Changes name, amount or thresholds. What is not crossed any more when it is raised is over.
+ */
+export const updateBudget = <ThrowOnError extends boolean = false>(options: Options<UpdateBudgetData, ThrowOnError>): RequestResult<UpdateBudgetResponses, UpdateBudgetErrors, ThrowOnError> => (options.client ?? client).patch<UpdateBudgetResponses, UpdateBudgetErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/budgets/{budget_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Get Capacity
  *
  * What an account has room for in a region, as its cloud told at most minutes ago.
@@ -594,6 +697,67 @@ export const getCatalog = <ThrowOnError extends boolean = false>(options?: Optio
             type: 'apiKey'
         }],
     url: '/api/v1/catalog',
+    ...options
+});
+
+/**
+ * List Ceilings
+ *
+ * The most that the organisation and its clusters may have, beside what they have.
+ */
+export const listCeilings = <ThrowOnError extends boolean = false>(options?: Options<ListCeilingsData, ThrowOnError>): RequestResult<ListCeilingsResponses, ListCeilingsErrors, ThrowOnError> => (options?.client ?? client).get<ListCeilingsResponses, ListCeilingsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/ceilings',
+    ...options
+});
+
+/**
+ * Set Ceiling
+ *
+ * Orders, scale-outs and changes of machines that would go beyond it are refused. Nothing is taken away.
+ */
+export const setCeiling = <ThrowOnError extends boolean = false>(options: Options<SetCeilingData, ThrowOnError>): RequestResult<SetCeilingResponses, SetCeilingErrors, ThrowOnError> => (options.client ?? client).put<SetCeilingResponses, SetCeilingErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/ceilings',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove Ceiling
+ *
+ * Takes a ceiling away.
+ */
+export const removeCeiling = <ThrowOnError extends boolean = false>(options: Options<RemoveCeilingData, ThrowOnError>): RequestResult<RemoveCeilingResponses, RemoveCeilingErrors, ThrowOnError> => (options.client ?? client).delete<RemoveCeilingResponses, RemoveCeilingErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/ceilings/{ceiling_id}',
     ...options
 });
 

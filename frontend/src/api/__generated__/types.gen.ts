@@ -1996,6 +1996,215 @@ export type BackupTable = {
 export type BootState = 'succeeded' | 'failed' | 'pending';
 
 /**
+ * Budget
+ */
+export type Budget = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    scope: BudgetScope;
+    cluster: OfCluster | null;
+    /**
+     * Tags count as they are now
+     */
+    tag: OfTag | null;
+    /**
+     * Micros
+     */
+    micros: number;
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Spent Percents
+     */
+    spent_percents: Array<number>;
+    /**
+     * Forecast Percents
+     */
+    forecast_percents: Array<number>;
+    /**
+     * Month
+     *
+     * 2026-11: of what follows
+     */
+    month: string;
+    /**
+     * Spent
+     *
+     * As it was at `checked_at`; costs are added once an hour
+     */
+    spent: number;
+    /**
+     * Forecast
+     *
+     * What the month will come to: as get_cost_forecast
+     */
+    forecast: number;
+    /**
+     * Checked At
+     *
+     * Looked at every five minutes, and when it is changed
+     */
+    checked_at: string;
+    /**
+     * Crossings
+     *
+     * Of the month, the latest first
+     */
+    crossings: Array<BudgetCrossing>;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * BudgetCrossing
+ *
+ * A threshold that was reached; receivers of alerts were told once.
+ */
+export type BudgetCrossing = {
+    measure: Measure;
+    /**
+     * Percent
+     */
+    percent: number;
+    /**
+     * Micros
+     *
+     * What it had come to, or was to come to, when it was found
+     */
+    micros: number;
+    /**
+     * Budget Micros
+     *
+     * The budget then
+     */
+    budget_micros: number;
+    /**
+     * Sentence
+     */
+    sentence: string;
+    /**
+     * Crossed At
+     */
+    crossed_at: string;
+    /**
+     * Cleared At
+     *
+     * When the budget was changed so that it is not crossed any more
+     */
+    cleared_at: string | null;
+};
+
+/**
+ * BudgetOrder
+ *
+ * Of the organisation, of a cluster (`cluster_id`), or of clusters with a tag (`tag_key`, `tag_value`).
+ */
+export type BudgetOrder = {
+    /**
+     * Name
+     */
+    name: string;
+    scope?: BudgetScope;
+    /**
+     * Cluster Id
+     */
+    cluster_id?: string | null;
+    /**
+     * Tag Key
+     */
+    tag_key?: string | null;
+    /**
+     * Tag Value
+     */
+    tag_value?: string | null;
+    /**
+     * Micros
+     *
+     * For each month
+     */
+    micros: number;
+    /**
+     * Spent Percents
+     *
+     * Told when so many percent are spent
+     */
+    spent_percents?: Array<number>;
+    /**
+     * Forecast Percents
+     *
+     * Told when the month will come to so many percent by the forecast
+     */
+    forecast_percents?: Array<number>;
+};
+
+/**
+ * BudgetPage
+ */
+export type BudgetPage = {
+    /**
+     * Items
+     */
+    items: Array<Budget>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * BudgetScope
+ *
+ * What a budget is of.
+ */
+export type BudgetScope = 'organisation' | 'tag' | 'cluster';
+
+/**
+ * BudgetUpdate
+ *
+ * What is left out stays. For another scope make another budget.
+ */
+export type BudgetUpdate = {
+    /**
+     * Name
+     */
+    name?: string | null;
+    /**
+     * Micros
+     */
+    micros?: number | null;
+    /**
+     * Spent Percents
+     *
+     * Told when so many percent are spent
+     */
+    spent_percents?: Array<number> | null;
+    /**
+     * Forecast Percents
+     *
+     * Told when the month will come to so many percent by the forecast
+     */
+    forecast_percents?: Array<number> | null;
+};
+
+/**
  * Capacity
  *
  * What an account has room for in a region, from its cloud's answers. Clouds tell quotas, not free machines.
@@ -2440,6 +2649,85 @@ export type CatalogRegion = {
     nodes_that_fit: {
         [key: string]: number | null;
     };
+};
+
+/**
+ * Ceiling
+ */
+export type Ceiling = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * null: all of the organisation
+     */
+    cluster: OfCluster | null;
+    /**
+     * Nodes
+     */
+    nodes: number | null;
+    /**
+     * Micros Per Month
+     */
+    micros_per_month: number | null;
+    held: Held;
+    /**
+     * Changed By
+     */
+    changed_by: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * CeilingOrder
+ *
+ * Of the organisation, or of one of its clusters, in the place of the one before. At least one of both.
+ */
+export type CeilingOrder = {
+    /**
+     * Cluster Id
+     *
+     * null: all of the organisation
+     */
+    cluster_id?: string | null;
+    /**
+     * Nodes
+     *
+     * At most; null: any number
+     */
+    nodes?: number | null;
+    /**
+     * Micros Per Month
+     *
+     * Of machines on demand with mark-up and fees, by 730 hours; null: any amount
+     */
+    micros_per_month?: number | null;
+};
+
+/**
+ * CeilingPage
+ */
+export type CeilingPage = {
+    /**
+     * Items
+     */
+    items: Array<Ceiling>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+    /**
+     * Of all of the organisation, whether it has a ceiling or not
+     */
+    held: Held;
 };
 
 /**
@@ -6352,6 +6640,28 @@ export type HealingWish = {
 };
 
 /**
+ * Held
+ *
+ * What there is, or will be when what has begun is done.
+ */
+export type Held = {
+    /**
+     * Nodes
+     */
+    nodes: number;
+    /**
+     * Micros Per Month
+     */
+    micros_per_month: number;
+    /**
+     * Unpriced Nodes
+     *
+     * Not in the amount: their machine type has no price
+     */
+    unpriced_nodes: number;
+};
+
+/**
  * Image
  */
 export type Image = {
@@ -7346,6 +7656,13 @@ export type MaintenanceWindowsWish = {
 };
 
 /**
+ * Measure
+ *
+ * What is held against the budget: what the month came to so far, or what it will come to.
+ */
+export type Measure = 'spent' | 'forecast';
+
+/**
  * MeasureDisks
  *
  * One node is drained and stopped while its disks are measured with fio, then started again.
@@ -8003,6 +8320,40 @@ export type NodeTuning = {
 export type NumaSource = 'observed' | 'expected';
 
 /**
+ * OfCluster
+ */
+export type OfCluster = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * As it is called now
+     */
+    name: string;
+    /**
+     * Deleted
+     */
+    deleted: boolean;
+};
+
+/**
+ * OfTag
+ */
+export type OfTag = {
+    /**
+     * Key
+     */
+    key: string;
+    /**
+     * Value
+     */
+    value: string;
+};
+
+/**
  * Opening
  */
 export type Opening = {
@@ -8652,7 +9003,7 @@ export type PendingOperation = {
 /**
  * Permission
  */
-export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write' | 'prices:write';
+export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write' | 'prices:write' | 'budgets:write';
 
 /**
  * Plan
@@ -14324,6 +14675,317 @@ export type VerifyBackupResponses = {
 
 export type VerifyBackupResponse = VerifyBackupResponses[keyof VerifyBackupResponses];
 
+export type ListBudgetsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/budgets';
+};
+
+export type ListBudgetsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
+
+export type ListBudgetsResponses = {
+    /**
+     * OK
+     */
+    200: BudgetPage;
+};
+
+export type ListBudgetsResponse = ListBudgetsResponses[keyof ListBudgetsResponses];
+
+export type CreateBudgetData = {
+    body: BudgetOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/budgets';
+};
+
+export type CreateBudgetErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateBudgetError = CreateBudgetErrors[keyof CreateBudgetErrors];
+
+export type CreateBudgetResponses = {
+    /**
+     * Created
+     */
+    201: Budget;
+};
+
+export type CreateBudgetResponse = CreateBudgetResponses[keyof CreateBudgetResponses];
+
+export type DeleteBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/api/v1/budgets/{budget_id}';
+};
+
+export type DeleteBudgetErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
+
+export type DeleteBudgetResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteBudgetResponse = DeleteBudgetResponses[keyof DeleteBudgetResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/api/v1/budgets/{budget_id}';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * OK
+     */
+    200: Budget;
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type UpdateBudgetData = {
+    body: BudgetUpdate;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Budget Id
+         */
+        budget_id: string;
+    };
+    query?: never;
+    url: '/api/v1/budgets/{budget_id}';
+};
+
+export type UpdateBudgetErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
+
+export type UpdateBudgetResponses = {
+    /**
+     * OK
+     */
+    200: Budget;
+};
+
+export type UpdateBudgetResponse = UpdateBudgetResponses[keyof UpdateBudgetResponses];
+
 export type GetCapacityData = {
     body?: never;
     path?: never;
@@ -14432,6 +15094,195 @@ export type GetCatalogResponses = {
 };
 
 export type GetCatalogResponse = GetCatalogResponses[keyof GetCatalogResponses];
+
+export type ListCeilingsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/ceilings';
+};
+
+export type ListCeilingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListCeilingsError = ListCeilingsErrors[keyof ListCeilingsErrors];
+
+export type ListCeilingsResponses = {
+    /**
+     * OK
+     */
+    200: CeilingPage;
+};
+
+export type ListCeilingsResponse = ListCeilingsResponses[keyof ListCeilingsResponses];
+
+export type SetCeilingData = {
+    body: CeilingOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/ceilings';
+};
+
+export type SetCeilingErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type SetCeilingError = SetCeilingErrors[keyof SetCeilingErrors];
+
+export type SetCeilingResponses = {
+    /**
+     * OK
+     */
+    200: Ceiling;
+};
+
+export type SetCeilingResponse = SetCeilingResponses[keyof SetCeilingResponses];
+
+export type RemoveCeilingData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Ceiling Id
+         */
+        ceiling_id: string;
+    };
+    query?: never;
+    url: '/api/v1/ceilings/{ceiling_id}';
+};
+
+export type RemoveCeilingErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type RemoveCeilingError = RemoveCeilingErrors[keyof RemoveCeilingErrors];
+
+export type RemoveCeilingResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveCeilingResponse = RemoveCeilingResponses[keyof RemoveCeilingResponses];
 
 export type ListCloudAccountsData = {
     body?: never;
