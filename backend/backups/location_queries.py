@@ -171,12 +171,13 @@ def expired(location_id: str, organisation_id: str) -> list[str]:
     now = datetime.now(UTC)
     found: list[str] = []
     for cluster in {row.cluster_id: row.cluster for row in rows}.values():
-        of_cluster = [_kept(row) for row in rows if row.cluster_id == cluster.id]
+        of_cluster = [as_kept(row) for row in rows if row.cluster_id == cluster.id]
         found += retention.expired(of_cluster, now=now, cluster_deleted_at=cluster.deleted_at)
     return [one for one in found if one not in restoring]
 
 
-def _kept(row: Backup) -> Kept:
+def as_kept(row: Backup) -> Kept:
+    """A backup as retention looks at it."""
     schedule = row.schedule
     policy = None
     if schedule is not None:
