@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from backend.advisor.rules.facts import (
     Size,
     Table,
 )
+from backend.advisor.spent import spending_of, tables_lately
 from backend.advisor.states import WINDOW, YOUNG, YOUNG_WINDOW
 from backend.catalog.models import MachineType
 from backend.clusters.models import Cluster
@@ -50,9 +51,19 @@ def gather(cluster: Cluster, review: Review) -> Facts:
     schemas = list(TableSchema.objects.filter(cluster=cluster).order_by("keyspace", "name"))
     machines = {node.machine_type for node in nodes}
     sizes = _sizes(cluster.provider)
+    places = {one.id: one.name for one in cluster.datacenters.filter(deleted_at=None)}
+    lately = tables_lately(cluster, now.date())
     facts = ClusterFacts(
         window_seconds=window.total_seconds(),
-        nodes=tuple(Node(id=node.id, name=node.name, **of_nodes.get(node.id, {})) for node in nodes),
+        nodes=tuple(
+            Node(
+                id=node.id,
+                name=node.name,
+                datacenter=places.get(node.datacenter_id, ""),
+                **of_nodes.get(node.id, {}),
+            )
+            for node in nodes
+        ),
         zones={dc.name: len(dc.zones) for dc in cluster.datacenters.filter(deleted_at=None)},
         keyspaces=tuple(
             Keyspace(name=one["name"], strategy=one["class"], factors=one["replication"]) for one in review.keyspaces
@@ -61,10 +72,22 @@ def gather(cluster: Cluster, review: Review) -> Facts:
         hint_window_seconds=60 * cluster.settings.get("max_hint_window_minutes", USUAL_HINT_WINDOW_MINUTES),
         size=sizes.get(machines.pop()) if len(machines) == 1 else None,
         sizes=tuple(sizes.values()),
+        spending=spending_of(cluster, [one["replication"] for one in review.keyspaces], now),
     )
     answers = _answers(cluster, names)
     repairs = _repairs(cluster)
-    return Facts(facts, tuple(_table(one, of_tables, repairs, answers) for one in schemas))
+    return Facts(
+        facts,
+        tuple(
+            replace(_table(one, of_tables, repairs, answers), lately=lately.get((one.keyspace, one.name)))
+            for one in schemas
+        ),
+    )
+
+
+def gather_deleted(cluster: Cluster) -> Facts:
+    """Of a cluster that is gone: what there may still be to pay for it."""
+    return Facts(ClusterFacts(window_seconds=0, spending=spending_of(cluster, [], datetime.now(UTC))), ())
 
 
 def _table(row: TableSchema, of_tables: Mapping[TableName, Numbers], repairs: "Repairs", answers: "Answers") -> Table:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from backend.advisor.rules.facts import Numbers
 from backend.advisor.states import SIZE_WINDOW
-from backend.metrics.promql import Matcher, Resolution, expanded, recorded, selector
+from backend.metrics.promql import ROLL_UP_SECONDS, Matcher, Resolution, expanded, recorded, selector
 from backend.metrics.queries import store_for
 from backend.metrics.store import Instant
 
@@ -88,6 +88,38 @@ NODE_NUMBERS: Mapping[str, Asked] = {
 }
 
 
+_CLIENT = "ringmaster_node_client_request_latency_seconds"
+_CPU = "ringmaster_node_cpu_seconds_total"
+_IN, _OUT = "ringmaster_node_network_receive_bytes_total", "ringmaster_node_network_transmit_bytes_total"
+_WEEK = f"{SIZE_WINDOW.total_seconds():.0f}s"
+
+
+def _week_numbers(where: str) -> dict[str, str]:
+    """Of nodes over seven days, from what was rolled up: how busy they are at the p95 of five minutes, how slow."""
+
+    def level(what: str) -> str:
+        return f"quantile_over_time(0.95, ({what})[{_WEEK}:{ROLL_UP_SECONDS}s])"
+
+    def total(series: str, more: str) -> str:
+        return level(f"sum by (node) ({recorded(series)}{{{where},{more}}})")
+
+    def slow(kind: str) -> str:
+        buckets = f'avg_over_time({recorded(f"{_CLIENT}_bucket")}{{{where},kind="{kind}"}}[{_WEEK}])'
+        return f"histogram_quantile(0.99, sum by (le, node) ({buckets}))"
+
+    cpu = recorded(_CPU)
+    return {
+        "cpu": level(f'1 - sum by (node) ({cpu}{{{where},mode="idle"}}) / sum by (node) ({cpu}{{{where}}})'),
+        "known_seconds": f'max by (node) (count_over_time({cpu}{{{where},mode="idle"}}[{_WEEK}])) * {ROLL_UP_SECONDS}',
+        "client_reads": total(f"{_CLIENT}_count", 'kind=~"read|range|cas_read"'),
+        "client_writes": total(f"{_CLIENT}_count", 'kind=~"write|cas_write"'),
+        "received": total(_IN, 'device!="lo"'),
+        "sent": total(_OUT, 'device!="lo"'),
+        "read_p99": slow("read"),
+        "write_p99": slow("write"),
+    }
+
+
 def read(
     cluster_id: str, *, window: timedelta, resolution: Resolution, at: datetime
 ) -> tuple[dict[tuple[str, str], Numbers], dict[str, dict[str, float]]]:
@@ -105,7 +137,10 @@ def read(
     ]
     asked += [(("node",), name, *question(one, ("node",))) for name, one in NODE_NUMBERS.items()]
     if resolution is Resolution.ROLLED_UP:
-        asked.append((("node",), "cpu", resolution, Instant(query=_busy(where), at=at.timestamp())))
+        asked += [
+            (("node",), name, resolution, Instant(query=query, at=at.timestamp()))
+            for name, query in _week_numbers(where).items()
+        ]
     tables: dict[tuple[str, str], dict[str, float]] = {}
     nodes: dict[str, dict[str, float]] = {}
     for how in Resolution:
@@ -123,10 +158,3 @@ def read(
                 else:
                     nodes.setdefault(series.labels.get("node", ""), {})[name] = value
     return {key: Numbers(**found) for key, found in tables.items()}, nodes
-
-
-def _busy(where: str) -> str:
-    """The p95 of the share of CPUs in use over seven days, by node."""
-    series = recorded("ringmaster_node_cpu_seconds_total")
-    share = f'1 - sum by (node) ({series}{{{where},mode="idle"}}) / sum by (node) ({series}{{{where}}})'
-    return f"quantile_over_time(0.95, ({share})[{SIZE_WINDOW.total_seconds():.0f}s:300s])"

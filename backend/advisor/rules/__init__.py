@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from backend.advisor.rules import compaction, compression, load, reads, schema
+from backend.advisor.rules import compaction, compression, load, machines, reads, savings, schema
 from backend.advisor.rules.facts import Advice, ClusterFacts, Table
 
 TABLE_RULES = (
@@ -20,9 +20,10 @@ TABLE_RULES = (
     schema.low_cardinality,
     schema.gc_grace,
     load.row_cache,
+    savings.cold,
 )
 KEYSPACE_RULES = (schema.placement,)
-CLUSTER_RULES = (schema.many_tables, load.uneven, load.memory, load.key_cache, load.machine_size)
+CLUSTER_RULES = (schema.many_tables, load.uneven, load.memory, load.key_cache, load.overloaded)
 
 TITLES = {
     "chunk-length": "Chunks too long for small reads",
@@ -45,7 +46,12 @@ TITLES = {
     "memory": "Memory of the JVM",
     "key-cache": "Key cache too small",
     "overloaded": "Overloaded cluster",
-    "under-used": "Under-used cluster",
+    "under-used": "Over-sized machines",
+    "idle-cluster": "Idle cluster",
+    "cold-table": "Cold table",
+    "overdue-backups": "Backups kept too long",
+    "reservation": "A reservation would pay back",
+    "newer-machines": "Newer machines for less",
 }
 
 
@@ -54,6 +60,7 @@ def advise(cluster: ClusterFacts, tables: Iterable[Table]) -> Iterator[Advice]:
     for rule in CLUSTER_RULES:
         if (said := rule(cluster)) is not None:
             yield said
+    yield from savings_of(cluster)
     for keyspace in cluster.keyspaces:
         for of_keyspace in KEYSPACE_RULES:
             if (said := of_keyspace(keyspace, cluster)) is not None:
@@ -62,3 +69,12 @@ def advise(cluster: ClusterFacts, tables: Iterable[Table]) -> Iterator[Advice]:
         for of_table in TABLE_RULES:
             if (said := of_table(table, cluster)) is not None:
                 yield said
+
+
+def savings_of(cluster: ClusterFacts) -> Iterator[Advice]:
+    """What the cluster as a whole could cost less. Who is to delete it is not told to shrink it, too."""
+    if (idle := savings.idle(cluster)) is not None:
+        yield idle
+    else:
+        yield from machines.savings_of_places(cluster)
+    yield from savings.overdue(cluster)

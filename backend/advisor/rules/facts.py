@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from backend.advisor.rules.spending import Spending
+
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
@@ -28,7 +30,7 @@ class AdviceSeverity(StrEnum):
 
 
 class AdviceUnit(StrEnum):
-    """Those of metrics, and text."""
+    """Those of metrics, text, and micro-dollars."""
 
     PER_SECOND = "per second"
     SECONDS = "seconds"
@@ -36,6 +38,7 @@ class AdviceUnit(StrEnum):
     RATIO = "ratio"
     COUNT = "count"
     TEXT = "text"
+    MONEY = "micro-dollars"
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,10 @@ class Advice:
     change: Change | None = None
     """What Apply does; None: it is left to people."""
     why_by_hand: str = ""
+    saving_micros: int = 0
+    """Micro-dollars a month that it would save; 0: it is not about money, or nobody knows."""
+    formula: str = ""
+    """How that was worked out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +151,17 @@ class HotPartition:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableUse:
+    """Whole days of UTC, the latest that are over, each with its cost and its metrics; on all replicas."""
+
+    days: int
+    reads: int
+    writes: int
+    storage_micros: int
+    """The table's share of what storage cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Table:
     """`options` as the agent's job describe-tables tells them."""
 
@@ -163,6 +181,8 @@ class Table:
     """Slow reads of the last day that needed ALLOW FILTERING, of answers of the question slow-queries."""
     hot_partitions: tuple[HotPartition, ...] = ()
     largest_partition_rows: int | None = None
+    lately: TableUse | None = None
+    """None: some of the days are missing, or were not measured."""
 
     @property
     def compaction(self) -> str:
@@ -193,6 +213,7 @@ class Node:
 
     id: str
     name: str
+    datacenter: str = ""
     load_bytes: float | None = None
     requests: float | None = None
     cpu: float | None = None
@@ -209,6 +230,16 @@ class Node:
     hints_sent: float | None = None
     busiest_shard: float | None = None
     mean_shard: float | None = None
+    known_seconds: float | None = None
+    """For how much of seven days there are figures of it; what follows is of them, too."""
+    client_reads: float | None = None
+    """The p95, as of writes and of the bytes."""
+    client_writes: float | None = None
+    received: float | None = None
+    sent: float | None = None
+    read_p99: float | None = None
+    """Seconds."""
+    write_p99: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +265,8 @@ class ClusterFacts:
     hint_window_seconds: float = 3 * 3600
     size: Size | None = None
     sizes: tuple[Size, ...] = ()
+    spending: Spending | None = None
+    """None: what it costs was not looked at."""
 
 
 ENOUGH_CALLS = 1000

@@ -1,4 +1,4 @@
-"""How nodes fare: evenly or not, their memory and caches, and whether the machines are of the right size."""
+"""How nodes fare: evenly or not, their memory and caches, and whether they are at their limit."""
 
 from collections.abc import Callable, Iterable
 
@@ -30,8 +30,6 @@ KEY_CACHE_FULL = 0.95
 KEY_CACHE_REQUESTS = 100.0
 ROW_CACHE_HITS = 0.3
 ROW_CACHE_CALLS = 10.0
-IDLE_CPU = 0.2
-IDLE_DISK = 0.3
 BUSY_CPU = 0.7
 FULL_DISK = 0.7
 FIT_CPU = 0.5
@@ -193,8 +191,8 @@ def fitting(cluster: ClusterFacts, cpu: float, used: float) -> Size | None:
     return min(fits, key=lambda size: (size.price is None, size.price or 0, size.vcpus, size.memory_mib), default=None)
 
 
-def machine_size(cluster: ClusterFacts) -> Advice | None:
-    """Machines that idle for a week, or work at their limit."""
+def overloaded(cluster: ClusterFacts) -> Advice | None:
+    """Machines that work at their limit for a week."""
     cpus = [node.cpu for node in cluster.nodes if node.cpu is not None]
     disks = [
         (node.disk_total - node.disk_free, node.disk_total)
@@ -205,41 +203,22 @@ def machine_size(cluster: ClusterFacts) -> Advice | None:
         return None
     cpu, used = max(cpus), max(used for used, _ in disks)
     disk = max(used / total for used, total in disks)
-    idle, busy = cpu < IDLE_CPU and disk < IDLE_DISK, cpu >= BUSY_CPU or disk >= FULL_DISK
-    best = fitting(cluster, cpu, used) if idle or busy else None
-    if not busy and (best is None or best.vcpus >= cluster.size.vcpus):
+    if cpu < BUSY_CPU and disk < FULL_DISK:
         return None
+    best = fitting(cluster, cpu, used)
     fits = f"{best.name} ({best.vcpus} vCPUs, {best.storage_gib} GiB)" if best is not None else ""
-    evidence = (
-        Evidence("CPU in use, p95 of the busiest node", cpu, AdviceUnit.RATIO, "cpu"),
-        Evidence("Disk in use on the fullest node", disk, AdviceUnit.RATIO, "disk-full"),
-        Evidence("Machine type", f"{cluster.size.name} ({cluster.size.vcpus} vCPUs)", AdviceUnit.TEXT),
-        *(() if best is None else (Evidence("Would fit", fits, AdviceUnit.TEXT),)),
-    )
-    if busy:
-        return Advice(
-            rule="overloaded",
-            severity=AdviceSeverity.CRITICAL if max(cpu, disk) >= 0.9 else AdviceSeverity.WARNING,
-            finding=f"For a week nodes have used up to {cpu:.0%} of their CPUs and {disk:.0%} of their disks.",
-            evidence=evidence,
-            gain="Room for peaks, compactions and repairs, and for the loss of a zone.",
-            cost="Larger machines, or more of them.",
-            statement=f"Change the machine type to {fits} (Overview)." if fits else "Add nodes (Overview, Scale).",
-            why_by_hand="It takes machines, which cost money.",
-        )
     return Advice(
-        rule="under-used",
-        severity=AdviceSeverity.HINT,
-        finding=f"For a week no node has used more than {cpu:.0%} of its CPUs and {disk:.0%} of its disk.",
-        evidence=evidence,
-        gain=f"{fits} would be half in use." + _saving(cluster.size, best),
-        cost="Less room for peaks. Data move to new machines, node after node.",
-        statement=f"Change the machine type to {fits} (Overview).",
-        why_by_hand="Only you know what load is to come.",
+        rule="overloaded",
+        severity=AdviceSeverity.CRITICAL if max(cpu, disk) >= 0.9 else AdviceSeverity.WARNING,
+        finding=f"For a week nodes have used up to {cpu:.0%} of their CPUs and {disk:.0%} of their disks.",
+        evidence=(
+            Evidence("CPU in use, p95 of the busiest node", cpu, AdviceUnit.RATIO, "cpu"),
+            Evidence("Disk in use on the fullest node", disk, AdviceUnit.RATIO, "disk-full"),
+            Evidence("Machine type", f"{cluster.size.name} ({cluster.size.vcpus} vCPUs)", AdviceUnit.TEXT),
+            *(() if best is None else (Evidence("Would fit", fits, AdviceUnit.TEXT),)),
+        ),
+        gain="Room for peaks, compactions and repairs, and for the loss of a zone.",
+        cost="Larger machines, or more of them.",
+        statement=f"Change the machine type to {fits} (Overview)." if fits else "Add nodes (Overview, Scale).",
+        why_by_hand="It takes machines, which cost money.",
     )
-
-
-def _saving(now: Size, best: Size | None) -> str:
-    if best is None or best.price is None or not now.price or best.price >= now.price:
-        return ""
-    return f" It costs {1 - best.price / now.price:.0%} less by the catalogue's price."
