@@ -5,7 +5,7 @@ from ninja import Query, Router
 
 from backend.accounts.queries import identity, require
 from backend.accounts.states import Permission
-from backend.advisor import actions, queries, schemas
+from backend.advisor import actions, queries, savings, schemas
 from backend.core.pagination import PageQuery, prepared
 
 router = Router(tags=["advice"])
@@ -63,6 +63,14 @@ def plan_advice(request: HttpRequest, cluster_id: str, advice_id: str, order: sc
 def apply_advice(request: HttpRequest, cluster_id: str, advice_id: str, order: schemas.ApplyOrder) -> HttpResponse:
     """Sets the table's options. Refused, with nothing changed, when somebody else changed them meanwhile."""
     return prepared(actions.apply(identity(request), cluster_id, advice_id, order), status=202)
+
+
+@router.get("/costs/savings", operation_id="list_savings", response=schemas.Savings)
+def list_savings(request: HttpRequest, page: Query[schemas.SavingsPage]) -> HttpResponse:
+    """What clusters could cost less, the largest sum first: advice with money in it, worked out every 15 minutes."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(savings.list_savings(who, limit=page.limit, cursor=page.cursor))
 
 
 @router.get(_CHANGES, operation_id="list_table_changes", response=schemas.TableChangePage)

@@ -59,7 +59,10 @@ class AdviceItem(models.Model):
     table = models.CharField(max_length=222, blank=True, default="")
     subject = models.CharField(max_length=222, blank=True, default="")
     severity = models.CharField(max_length=10)
-    words = models.JSONField(help_text="finding, evidence, gain, figure, cost, statement, change, why_by_hand")
+    words = models.JSONField(help_text="finding, evidence, gain, figure, cost, statement, change, why_by_hand, formula")
+    saving_micros = models.BigIntegerField(
+        default=0, help_text="Micro-dollars a month that it would save; 0: it is not about money"
+    )
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     over_at = models.DateTimeField(null=True, help_text="Since when it is not true any more; null: it is")

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
@@ -21,6 +21,8 @@ from backend.advisor.states import (
     reason_against_reviewing,
     reason_against_undoing,
 )
+from backend.backups.models import Backup
+from backend.backups.states import BackupState
 from backend.catalog.queries import answers_questions
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found, clusters
@@ -37,6 +39,7 @@ _COLUMNS = (
     "subject",
     "severity",
     "words",
+    "saving_micros",
     "first_seen_at",
     "last_seen_at",
     "over_at",
@@ -71,9 +74,17 @@ def find_cluster(who: Identity, cluster_id: str) -> Cluster:
 
 
 def due_reviews(at_most: int) -> list[Review]:
-    """Of clusters that serve, those that people wait for first."""
-    rows = Review.objects.filter(due_at__lte=datetime.now(UTC), cluster__deleted_at=None).select_related("cluster")
+    """Of clusters that serve, those that people wait for first; of deleted ones while there is something to say."""
+    said = Exists(AdviceItem.objects.filter(cluster=OuterRef("cluster"), over_at=None))
+    wanted = Q(cluster__deleted_at=None) | said | has_backups("cluster__")
+    rows = Review.objects.filter(wanted, due_at__lte=datetime.now(UTC)).select_related("cluster")
     return list(rows.order_by("due_at")[:at_most])
+
+
+def has_backups(path: str = "") -> Q:
+    """Of clusters, or of what `path` leads to them from: those that are deleted, and whose backups are there."""
+    kept = Backup.objects.filter(cluster=OuterRef(f"{path}pk"), state=BackupState.COMPLETE)
+    return Q(Exists(kept), **{f"{path}deleted_at__isnull": False})
 
 
 @cache
@@ -182,6 +193,8 @@ def advice_shape(
         "gain": words["gain"],
         "figure": figures().get(words["figure"]),
         "cost": words["cost"],
+        "saving_micros": row["saving_micros"],
+        "formula": words.get("formula", ""),
         "statement": words["statement"],
         "change": words["change"],
         "first_seen_at": row["first_seen_at"],

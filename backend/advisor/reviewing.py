@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
-from backend.advisor.gathering import gather
+from backend.advisor.gathering import gather, gather_deleted
 from backend.advisor.models import AdviceItem, Review, TableSchema
-from backend.advisor.rules import advise
+from backend.advisor.queries import has_backups
+from backend.advisor.rules import advise, savings_of
 from backend.advisor.rules.facts import Advice
-from backend.advisor.states import FORGOTTEN_AFTER, REVIEW_EVERY, TRY_AGAIN
+from backend.advisor.states import FORGOTTEN_AFTER, REVIEW_DELETED_EVERY, REVIEW_EVERY, TRY_AGAIN
 from backend.clusters.models import Cluster
 from backend.clusters.states import SERVING
 from backend.core.errors import DomainError
@@ -21,8 +23,9 @@ _SCHEMA_COLUMNS = ["table_id", "view_of", "options", "columns", "indexes", "stat
 
 
 def make_missing_reviews() -> int:
-    """Every serving cluster is looked at."""
-    rows = Cluster.objects.filter(deleted_at=None, state__in=SERVING, review=None).values_list("id", flat=True)[:50]
+    """Every serving cluster is looked at, and every deleted one that has backups."""
+    serving = Q(deleted_at=None, state__in=SERVING)
+    rows = Cluster.objects.filter(serving | has_backups(), review=None).values_list("id", flat=True)[:50]
     made = [Review(cluster_id=cluster_id, due_at=datetime.now(UTC)) for cluster_id in rows]
     Review.objects.bulk_create(made, ignore_conflicts=True)
     return len(made)
@@ -69,19 +72,23 @@ def options_set(cluster_id: str, keyspace: str, table: str, options: Mapping[str
         Review.objects.filter(cluster_id=cluster_id).update(due_at=datetime.now(UTC))
 
 
-def review(cluster_id: str) -> int:
-    """Works the advice out anew; how much there is. Raises DomainError, and changes nothing, when metrics are away."""
+def review(cluster_id: str, *, without_schema: str = "") -> int:
+    """Works the advice out anew; how much there is. Raises DomainError, and changes nothing, when metrics are away.
+
+    `without_schema`: why its tables cannot be described; then only what the cluster could cost less is said.
+    """
     row = Review.objects.select_related("cluster").get(cluster_id=cluster_id)
-    facts = gather(row.cluster, row)
-    found = list(advise(facts.cluster, facts.tables))
+    is_gone = row.cluster.deleted_at is not None
+    facts = gather_deleted(row.cluster) if is_gone else gather(row.cluster, row)
+    found = list(savings_of(facts.cluster) if without_schema else advise(facts.cluster, facts.tables))
     with transaction.atomic():
         changed = _keep(row.cluster, found)
         Review.objects.filter(cluster_id=cluster_id).update(
             computed_at=datetime.now(UTC),
             window_seconds=round(facts.cluster.window_seconds),
-            due_at=datetime.now(UTC) + REVIEW_EVERY,
+            due_at=datetime.now(UTC) + (REVIEW_DELETED_EVERY if is_gone else REVIEW_EVERY),
             asked_at=None,
-            problem="",
+            problem=without_schema,
         )
         if changed or row.asked_at is not None:
             operations.notify(row.cluster.organisation_id, "cluster", cluster_id, cluster_id)
@@ -94,9 +101,9 @@ def not_reviewed(cluster_id: str, problem: str, *, again_in: timedelta = TRY_AGA
     Review.objects.filter(cluster_id=cluster_id).update(problem=problem, due_at=now + again_in, asked_at=None)
 
 
-def review_or_tell(cluster_id: str) -> None:
+def review_or_tell(cluster_id: str, *, without_schema: str = "") -> None:
     try:
-        review(cluster_id)
+        review(cluster_id, without_schema=without_schema)
     except DomainError as error:
         not_reviewed(cluster_id, error.message)
 
@@ -127,9 +134,10 @@ def _keep(cluster: Cluster, found: list[Advice]) -> bool:
                 row.first_seen_at, row.over_at, came = now, None, True
             renewed.append(row)
         row.severity, row.words, row.last_seen_at = one.severity, _words(one), now
+        row.saving_micros = one.saving_micros
     AdviceItem.objects.bulk_create(made)
     AdviceItem.objects.bulk_update(
-        renewed, ["severity", "words", "first_seen_at", "last_seen_at", "over_at"], batch_size=500
+        renewed, ["severity", "words", "saving_micros", "first_seen_at", "last_seen_at", "over_at"], batch_size=500
     )
     gone = [row.id for row in known.values() if row.over_at is None]
     AdviceItem.objects.filter(id__in=gone).update(over_at=now)
@@ -147,4 +155,5 @@ def _words(one: Advice) -> dict[str, Any]:
         "statement": one.statement,
         "change": None if one.change is None else asdict(one.change),
         "why_by_hand": one.why_by_hand,
+        "formula": one.formula,
     }

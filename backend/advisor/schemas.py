@@ -64,6 +64,8 @@ class Advice(Schema):
     gain: str = Field(description="What is to be expected")
     figure: Figure | None = Field(description="What that rests on")
     cost: str
+    saving_micros: int = Field(description="Micro-dollars a month that it would save; 0: it is not about money")
+    formula: str = Field(description="How that was worked out; empty: it is not about money")
     statement: str = Field(description="The CQL, or what to do; may be empty")
     change: OptionChange | None = Field(description="What apply_advice does; null: it is left to people")
     first_seen_at: datetime
@@ -90,6 +92,52 @@ class AdvicePage(Schema):
     dismissed: int
     review: ReviewFacts
     allowed_actions: list[AllowedAction]
+
+
+class SavingCluster(Schema):
+    id: str
+    name: str
+    deleted: bool
+
+
+class Saving(Schema):
+    """Advice that would save money, by a rule of docs/costs.md, Savings."""
+
+    id: str = Field(description="Of the advice: get_advice, dismiss_advice")
+    rule: str
+    title: str
+    cluster: SavingCluster
+    keyspace: str | None = Field(description="null: it is about the cluster")
+    table: str | None
+    severity: AdviceSeverity
+    micros: int = Field(description="Micro-dollars a month")
+    finding: str
+    evidence: list[Evidence]
+    formula: str = Field(description="How it was worked out")
+    figure: Figure | None
+    gain: str
+    cost: str
+    statement: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class Savings(Schema):
+    currency: str
+    micros: int = Field(
+        description="A month, of all pages: what can be saved together. Of a cluster either what is said about its "
+        "machines counts, the largest of each data centre, or its cold tables; and its backups"
+    )
+    count: int = Field(description="On all pages")
+    items: list[Saving] = Field(description="The largest first")
+    next_cursor: str | None
+
+
+class SavingsPage(Schema):
+    limit: int = Field(50, ge=1, le=200, description="Items per page, 1 to 200")
+    cursor: Annotated[str, StringConstraints(max_length=400)] | None = Field(
+        None, description="next_cursor of the page before; opaque"
+    )
 
 
 class DismissalOrder(RequestBody):

@@ -7,6 +7,8 @@ from typing import Any
 from backend.clusters.states import SERVING, ClusterState
 
 REVIEW_EVERY = timedelta(minutes=15)
+REVIEW_DELETED_EVERY = timedelta(hours=6)
+"""A deleted cluster, for its backups."""
 TRY_AGAIN = timedelta(minutes=2)
 YOUNG = timedelta(hours=6)
 """A cluster that serves for less is judged by the last half hour, as nodes told it; others by what was rolled up."""

@@ -8,7 +8,6 @@ import time
 import structlog
 
 from backend.advisor import queries, reviewing
-from backend.advisor.states import REVIEW_EVERY
 from backend.catalog.queries import answers_questions
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
@@ -39,8 +38,11 @@ def review_clusters() -> int:
 
 
 def _review(cluster: Cluster) -> None:
+    if cluster.deleted_at is not None:
+        reviewing.review_or_tell(cluster.id)
+        return
     if not answers_questions(cluster.engine):
-        reviewing.not_reviewed(cluster.id, "Tables of this engine cannot be described yet.", again_in=REVIEW_EVERY)
+        reviewing.review_or_tell(cluster.id, without_schema="Tables of this engine cannot be described yet.")
         return
     problem = _read_schema(cluster)
     if problem:

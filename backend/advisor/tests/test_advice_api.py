@@ -10,6 +10,7 @@ from backend.accounts.states import Permission, Role
 from backend.advisor import numbers, reviewing
 from backend.advisor.models import AdviceItem, Review, TableChange, TableSchema
 from backend.advisor.tests import samples
+from backend.advisor.tests.test_spent import spend
 from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster, Node
 from backend.clusters.tests.conftest import finish_operations
@@ -105,6 +106,36 @@ def test_advice_comes_with_its_numbers_and_its_source(api: ApiClient, advice: Ad
     assert shown["counts"]["warning"] >= 1
     assert shown["review"]["window_seconds"] == 1800
     assert api.get(at(advice)).json() == one
+
+
+def test_what_it_could_cost_less_is_advice_too_and_on_the_organisations_list(
+    api: ApiClient, foreign: ApiClient, cluster: Cluster
+):
+    for day in range(1, 15):
+        spend(cluster, day, today=datetime.now(UTC).date())
+    reviewing.review(cluster.id)
+    (idle,) = [
+        each for each in api.get(f"/clusters/{cluster.id}/advice").json()["items"] if each["rule"] == "idle-cluster"
+    ]
+    # 14 × 0.9 dollars in 336 hours.
+    assert idle["saving_micros"] == 27_375_000
+    assert idle["formula"] == "12.60 USD ÷ 14 days ÷ 24 h × 730 h"
+    assert code(api.post(f"/clusters/{cluster.id}/advice/{idle['id']}/apply", {})) == (409, "left_to_people")
+    listed = api.get("/costs/savings").json()
+    assert (listed["micros"], [each["id"] for each in listed["items"]]) == (27_375_000, [idle["id"]])
+    assert foreign.get("/costs/savings").json()["items"] == []
+    spend(cluster, 3, reads=20_000, today=datetime.now(UTC).date())
+    reviewing.review(cluster.id)
+    assert api.get("/costs/savings").json()["micros"] == 0
+
+
+def test_an_engine_whose_tables_are_not_described_is_told_what_it_could_cost_less(api: ApiClient, cluster: Cluster):
+    for day in range(1, 15):
+        spend(cluster, day, today=datetime.now(UTC).date())
+    reviewing.review_or_tell(cluster.id, without_schema="Tables of this engine cannot be described yet.")
+    shown = api.get(f"/clusters/{cluster.id}/advice").json()
+    assert [each["rule"] for each in shown["items"]] == ["idle-cluster"]
+    assert shown["review"]["problem"] == "Tables of this engine cannot be described yet."
 
 
 def test_the_questions_to_the_store_do_not_grow_with_tables(cluster: Cluster, asked: list[str]):

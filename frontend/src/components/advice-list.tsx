@@ -13,6 +13,7 @@ import { type Advice, type Cluster, refresh, restoreAdviceMutation } from "../ap
 import { Code } from "../ui/code";
 import { formatDuration } from "../util/duration";
 import { formatMetric } from "../util/metric-units";
+import { formatSpent } from "../util/money";
 import { ActionButton } from "./action-button";
 import { DismissModal, TablePlanModal } from "./advice-modals";
 import { ErrorBox } from "./error-box";
@@ -28,6 +29,7 @@ const ORDER: Advice["severity"][] = ["critical", "warning", "hint"];
 
 function shown({ value, unit }: Advice["evidence"][number]): string {
   if (unit === "text" || typeof value === "string") return String(value);
+  if (unit === "micro-dollars") return formatSpent(value);
   return unit === "seconds" && value >= 120 ? formatDuration(value) : formatMetric(value, unit);
 }
 
@@ -125,6 +127,11 @@ function AdviceCard({ cluster, advice, ofTable }: { cluster: Cluster; advice: Ad
           <div>
             <Box variant="awsui-key-label">What it wins</Box>
             {advice.gain}
+            {advice.formula && (
+              <Box fontSize="body-s" color="text-body-secondary">
+                A month: {advice.formula}
+              </Box>
+            )}
             {advice.figure && (
               <Box fontSize="body-s" color="text-body-secondary">
                 <Link href={advice.figure.url} external externalIconAriaLabel="Opens in a new tab" fontSize="body-s">

@@ -182,6 +182,18 @@ export type Advice = {
      */
     cost: string;
     /**
+     * Saving Micros
+     *
+     * Micro-dollars a month that it would save; 0: it is not about money
+     */
+    saving_micros: number;
+    /**
+     * Formula
+     *
+     * How that was worked out; empty: it is not about money
+     */
+    formula: string;
+    /**
      * Statement
      *
      * The CQL, or what to do; may be empty
@@ -278,9 +290,9 @@ export type AdviceSeverity = 'critical' | 'warning' | 'hint';
 /**
  * AdviceUnit
  *
- * Those of metrics, and text.
+ * Those of metrics, text, and micro-dollars.
  */
-export type AdviceUnit = 'per second' | 'seconds' | 'bytes' | 'ratio' | 'count' | 'text';
+export type AdviceUnit = 'per second' | 'seconds' | 'bytes' | 'ratio' | 'count' | 'text' | 'micro-dollars';
 
 /**
  * AlertComparison
@@ -11144,6 +11156,149 @@ export type S3LocationOrder = {
      * Secret Access Key
      */
     secret_access_key: string;
+};
+
+/**
+ * Saving
+ *
+ * Advice that would save money, by a rule of docs/costs.md, Savings.
+ */
+export type Saving = {
+    /**
+     * Id
+     *
+     * Of the advice: get_advice, dismiss_advice
+     */
+    id: string;
+    /**
+     * Rule
+     */
+    rule: string;
+    /**
+     * Title
+     */
+    title: string;
+    cluster: SavingCluster;
+    /**
+     * Keyspace
+     *
+     * null: it is about the cluster
+     */
+    keyspace: string | null;
+    /**
+     * Table
+     */
+    table: string | null;
+    severity: AdviceSeverity;
+    /**
+     * Micros
+     *
+     * Micro-dollars a month
+     */
+    micros: number;
+    /**
+     * Finding
+     */
+    finding: string;
+    /**
+     * Evidence
+     */
+    evidence: Array<Evidence>;
+    /**
+     * Formula
+     *
+     * How it was worked out
+     */
+    formula: string;
+    figure: Figure | null;
+    /**
+     * Gain
+     */
+    gain: string;
+    /**
+     * Cost
+     */
+    cost: string;
+    /**
+     * Statement
+     */
+    statement: string;
+    /**
+     * First Seen At
+     */
+    first_seen_at: string;
+    /**
+     * Last Seen At
+     */
+    last_seen_at: string;
+};
+
+/**
+ * SavingCluster
+ */
+export type SavingCluster = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Deleted
+     */
+    deleted: boolean;
+};
+
+/**
+ * Savings
+ */
+export type Savings = {
+    /**
+     * Currency
+     */
+    currency: string;
+    /**
+     * Micros
+     *
+     * A month, of all pages: what can be saved together. Of a cluster either what is said about its machines counts, the largest of each data centre, or its cold tables; and its backups
+     */
+    micros: number;
+    /**
+     * Count
+     *
+     * On all pages
+     */
+    count: number;
+    /**
+     * Items
+     *
+     * The largest first
+     */
+    items: Array<Saving>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * SavingsPage
+ */
+export type SavingsPage = {
+    /**
+     * Limit
+     *
+     * Items per page, 1 to 200
+     */
+    limit?: number;
+    /**
+     * Cursor
+     *
+     * next_cursor of the page before; opaque
+     */
+    cursor?: string | null;
 };
 
 /**
@@ -23121,6 +23276,68 @@ export type GetInvoiceResponses = {
 };
 
 export type GetInvoiceResponse = GetInvoiceResponses[keyof GetInvoiceResponses];
+
+export type ListSavingsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/costs/savings';
+};
+
+export type ListSavingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListSavingsError = ListSavingsErrors[keyof ListSavingsErrors];
+
+export type ListSavingsResponses = {
+    /**
+     * OK
+     */
+    200: Savings;
+};
+
+export type ListSavingsResponse = ListSavingsResponses[keyof ListSavingsResponses];
 
 export type GetDrillData = {
     body?: never;
