@@ -103,6 +103,8 @@ def summary(*, before: int, now: int, days: int, month: str, found: Iterable[Cha
     if days == 0:
         return f"No day of {month} is over yet: there is nothing to compare."
     of_days = f"In the first {days} days of {month}" if days > 1 else f"On the first day of {month}"
+    if before == now == 0:
+        return f"{of_days} nothing was spent, nor in those of the month before."
     if before == now:
         return f"{of_days} as much was spent as in those of the month before: {spoken(now)} dollars."
     by_cluster: dict[str, int] = {}

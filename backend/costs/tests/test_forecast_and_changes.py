@@ -52,6 +52,10 @@ def test_changes_are_told_with_what_moved():
         "In the first 10 days of November 2026 7.35 dollars were spent, 3.81 (108%) more than in those of the "
         "month before; most of it by orders."
     )
+    nothing = summary(before=0, now=0, days=10, month="November 2026", found=[], names={})
+    assert nothing == "In the first 10 days of November 2026 nothing was spent, nor in those of the month before."
+    as_much = summary(before=7, now=7, days=1, month="November 2026", found=[], names={})
+    assert as_much.startswith("On the first day of November 2026 as much was spent")
 
 
 @pytest.fixture

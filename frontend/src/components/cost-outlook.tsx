@@ -35,7 +35,8 @@ function Forecast({ forecast }: { forecast: CostForecast }) {
         { label: "Spent so far", value: formatSpent(forecast.spent) },
         {
           label: "By its end, if it goes on so",
-          value: formatSpent(forecast.forecast),
+          // Before the first hour is counted nobody knows what an hour costs.
+          value: forecast.hourly === 0 && forecast.spent === 0 ? "–" : formatSpent(forecast.forecast),
         },
         { label: "Last seven days", value: `${formatSpent(forecast.last_seven_days)}${trend(forecast.trend)}` },
         { label: "Counted until", value: <Moment at={forecast.until} /> },

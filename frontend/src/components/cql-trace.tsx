@@ -60,25 +60,37 @@ export function CqlTraceView({ trace }: { trace: CqlTrace }) {
         ariaLabels={{ tableLabel: "Events" }}
         empty={<Box color="inherit">There are no events.</Box>}
         columnDefinitions={[
-          { id: "at", header: "At", cell: ({ offset_microseconds: at }) => formatMicroseconds(at), minWidth: 90 },
+          { id: "at", header: "At", cell: ({ offset_microseconds: at }) => formatMicroseconds(at), minWidth: 70 },
           {
             id: "source",
             header: "Node",
             minWidth: 130,
             cell: ({ source }) => (
-              <span>
+              <span className="cql-source">
                 <span aria-hidden className={`cql-dot ${shade(source)}`} /> {source}
               </span>
             ),
           },
-          { id: "activity", header: "Activity", isRowHeader: true, cell: ({ activity }) => activity, minWidth: 300 },
+          {
+            id: "activity",
+            header: "Activity",
+            isRowHeader: true,
+            minWidth: 240,
+            cell: ({ activity, thread }) => (
+              <>
+                {activity}
+                <Box variant="small" display="block">
+                  {thread}
+                </Box>
+              </>
+            ),
+          },
           {
             id: "elapsed",
             header: "Since the node began",
-            minWidth: 120,
+            minWidth: 90,
             cell: ({ elapsed_microseconds: since }) => (since === null ? "–" : formatMicroseconds(since)),
           },
-          { id: "thread", header: "Thread", cell: ({ thread }) => thread, minWidth: 160 },
         ]}
       />
     </SpaceBetween>
