@@ -13,13 +13,15 @@ router = Router(tags=["costs"])
 
 @router.get("/sizing", operation_id="get_sizing_choices", response=schemas.SizingChoices)
 def get_sizing_choices(request: HttpRequest) -> HttpResponse:
-    """Providers, regions and engines that a cluster can be planned for, and the published figures plans go by."""
-    require(identity(request), Permission.CLUSTERS_READ)
-    return prepared(queries.choices())
+    """Providers, regions and engines that a cluster can be planned for, and the figures plans go by."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.choices(who))
 
 
 @router.post("/sizing", operation_id="plan_size", response=schemas.SizingAnswer)
 def plan_size(request: HttpRequest, order: schemas.SizingOrder) -> HttpResponse:
     """Which clusters are large enough for a workload: limits, prices and the reasoning. Changes nothing."""
-    require(identity(request), Permission.CLUSTERS_READ)
-    return prepared(queries.plan(order))
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(queries.plan(who, order))

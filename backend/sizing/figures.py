@@ -35,6 +35,36 @@ class Throughput:
         return work(reads, writes, self.replication_factor, self.row_bytes) / (self.nodes * self.vcpus)
 
 
+SAFE_BUSY_PERCENT = 50
+"""How busy vCPUs are planned to be by what a cluster of one's own did. A choice of ours, the same as the advisor's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a cluster of one's own did over seven days."""
+
+    cluster_id: str
+    cluster_name: str
+    engine: str
+    machine_type: str
+    vcpus: int
+    """Of one machine."""
+    nodes: int
+    operations_per_second: int
+    """Of replicas, in the mean."""
+    busy_permille: int
+    """Of all vCPUs, in the mean."""
+    operations_per_busy_second: int
+    """Of replicas, for each second that a vCPU was busy."""
+    p99_ms: int
+    """Of its clients, the higher one of reads and writes; rounded up."""
+
+    @property
+    def work_per_vcpu(self) -> Fraction:
+        """Replica operations a second that a vCPU is trusted with."""
+        return Fraction(self.operations_per_busy_second * SAFE_BUSY_PERCENT, 100)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Streaming:
     """How fast a machine took in its part of the data."""
@@ -95,11 +125,11 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    figure: Throughput
+    figure: Throughput | Measured
     work_per_vcpu: Fraction
     """Replica operations a second that a vCPU is trusted with at the wanted p99."""
-    is_published: bool
-    """False: nobody published a p99 as low, and the figure was taken down in proportion."""
+    is_as_seen: bool
+    """False: nobody saw a p99 as low, and the figure was taken down in proportion."""
 
 
 def work(reads: Fraction | int, writes: Fraction | int, replication_factor: int, row_bytes: int) -> Fraction:
@@ -127,7 +157,18 @@ def calibrated(figures: Iterable[Throughput], engine: str, p99_ms: int) -> Calib
     within = [figure for figure in known if figure.p99_ms <= p99_ms]
     if within:
         best = max(within, key=lambda figure: figure.work_per_vcpu)
-        return Calibration(figure=best, work_per_vcpu=best.work_per_vcpu, is_published=True)
+        return Calibration(figure=best, work_per_vcpu=best.work_per_vcpu, is_as_seen=True)
     lowest = min(known, key=lambda figure: (figure.p99_ms, -figure.work_per_vcpu))
-    share = Fraction(p99_ms, lowest.p99_ms)
-    return Calibration(figure=lowest, work_per_vcpu=lowest.work_per_vcpu * share, is_published=False)
+    return _taken_down(lowest, p99_ms)
+
+
+def calibrated_by_own(measured: Measured, p99_ms: int) -> Calibration:
+    """In proportion where its p99 was higher than is wanted."""
+    if measured.p99_ms <= p99_ms:
+        return Calibration(figure=measured, work_per_vcpu=measured.work_per_vcpu, is_as_seen=True)
+    return _taken_down(measured, p99_ms)
+
+
+def _taken_down(figure: Throughput | Measured, p99_ms: int) -> Calibration:
+    share = Fraction(p99_ms, figure.p99_ms)
+    return Calibration(figure=figure, work_per_vcpu=figure.work_per_vcpu * share, is_as_seen=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from backend.accounts.queries import Identity
 from backend.catalog.actions import ListedCloud, ListedRegion
 from backend.catalog.queries import engine_titles, provider_names
 from backend.core.errors import Invalid
@@ -16,10 +17,10 @@ from backend.prices.estimates import told
 from backend.prices.money import MICROS
 from backend.prices.queries import price_book
 from backend.prices.states import CURRENCY, REFERENCE_REGIONS, Term
-from backend.sizing import known
+from backend.sizing import history, known
 from backend.sizing.choosing import Chosen, Priced, of_families
 from backend.sizing.durations import recovery, scan
-from backend.sizing.figures import Throughput, calibrated
+from backend.sizing.figures import Calibration, Measured, Throughput, calibrated, calibrated_by_own
 from backend.sizing.reasons import assumptions, reasons
 from backend.sizing.schemas import SizingOrder
 from backend.sizing.shapes import Limit, Shape, Workload, shapes_of
@@ -32,12 +33,12 @@ _UNITS = {
 }
 
 
-def plan(order: SizingOrder) -> dict[str, Any]:
-    """Shapes for a workload, with limits, prices and reasons. One statement. Raises Invalid."""
+def plan(who: Identity, order: SizingOrder) -> dict[str, Any]:
+    """Shapes for a workload, with limits, prices and reasons. Raises Invalid."""
     region = _check(order)
     workload = _workload(order)
     figures = known.figures()
-    calibration = calibrated(figures.throughput, order.engine, order.p99_ms)
+    calibration = _calibration(who, order)
     rules = figures.engines[order.engine]
     found = shapes_of(workload, known.machines(order.provider), calibration, rules, zones=order.zones)
     book, now = price_book(order.provider), timezone.now()
@@ -47,11 +48,27 @@ def plan(order: SizingOrder) -> dict[str, Any]:
         "currency": CURRENCY,
         "priced_at": now,
         "region": region,
-        "calibrated_by": _figure(calibration.figure),
-        "is_published": calibration.is_published,
+        "calibrated_by": _figure(calibration.figure) if isinstance(calibration.figure, Throughput) else None,
+        "measured_by": _measured(calibration.figure) if isinstance(calibration.figure, Measured) else None,
+        "is_as_seen": calibration.is_as_seen,
         "assumptions": list(assumptions(workload, calibration, rules)),
         "shapes": [_shape(each, workload, order, costs) for each in chosen],
     }
+
+
+def _calibration(who: Identity, order: SizingOrder) -> Calibration:
+    """Raises Invalid for a cluster that cannot be planned by, whoever's it is."""
+    if order.like_cluster_id is None:
+        return calibrated(known.figures().throughput, order.engine, order.p99_ms)
+    for one in history.measured(who):
+        if one.cluster_id == order.like_cluster_id and one.engine == order.engine:
+            return calibrated_by_own(one, order.p99_ms)
+    raise Invalid(
+        "sizing_cluster",
+        "Nothing was measured of such a cluster of this engine that a plan could go by.",
+        hint="Choose from what get_sizing_choices lists: a cluster must have been busy for a week. Or leave it out.",
+        field="like_cluster_id",
+    )
 
 
 def _check(order: SizingOrder) -> str:
@@ -174,8 +191,22 @@ def _figure(figure: Throughput) -> dict[str, Any]:
     }
 
 
-def choices() -> dict[str, Any]:
-    """What can be planned with. Two statements."""
+def _measured(found: Measured) -> dict[str, Any]:
+    return {
+        "cluster": {"id": found.cluster_id, "name": found.cluster_name},
+        "engine": found.engine,
+        "machine_type": found.machine_type,
+        "vcpus": found.vcpus,
+        "nodes": found.nodes,
+        "operations_per_second": found.operations_per_second,
+        "busy_percent": found.busy_permille / 10,
+        "p99_ms": found.p99_ms,
+        "work_per_vcpu": int(found.work_per_vcpu),
+    }
+
+
+def choices(who: Identity) -> dict[str, Any]:
+    """What can be planned with."""
     offered, titles = set(provider_names()), engine_titles()
     figures = known.figures()
     return {
@@ -190,6 +221,7 @@ def choices() -> dict[str, Any]:
         ],
         "engines": [{"name": name, "title": titles.get(name, name)} for name in sorted(figures.engines)],
         "figures": [_figure(figure) for figure in figures.throughput],
+        "measured": [_measured(one) for one in history.measured(who)],
     }
 
 

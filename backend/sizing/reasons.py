@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from backend.sizing.figures import Calibration, EngineRules
+from backend.sizing.figures import SAFE_BUSY_PERCENT, Calibration, EngineRules, Measured, Throughput
 from backend.sizing.shapes import Limit, Shape, Workload, use_without_one
 
 _WORDS = {
@@ -15,15 +15,27 @@ _WORDS = {
 
 def assumptions(workload: Workload, calibration: Calibration, rules: EngineRules) -> Iterator[str]:
     """What holds for all shapes: where the throughput is from, and what nobody measured."""
-    figure = calibration.figure
-    yield (
-        f"Throughput goes by what was published of version {figure.version}: {figure.operations_per_second:,} "
-        f"operations a second on {figure.nodes} × {figure.machine_type} with a p99 of {figure.p99_ms} ms. {figure.note}"
-    )
-    if not calibration.is_published:
+    match calibration.figure:
+        case Throughput() as figure:
+            yield (
+                f"Throughput goes by what was published of version {figure.version}: "
+                f"{figure.operations_per_second:,} operations a second on {figure.nodes} × {figure.machine_type} "
+                f"with a p99 of {figure.p99_ms} ms. {figure.note}"
+            )
+            seen = f"Nobody published a p99 of {workload.p99_ms} ms"
+        case Measured() as figure:
+            yield (
+                f"Throughput goes by what {figure.cluster_name} did in seven days: "
+                f"{figure.operations_per_busy_second:,} operations on replicas for each second that a vCPU was busy, "
+                f"on {figure.nodes} × {figure.machine_type}, {figure.busy_permille / 10:g} % busy in the mean, with a "
+                f"p99 of {figure.p99_ms} ms. Planned are {SAFE_BUSY_PERCENT} %: that the p99 is kept there is assumed."
+            )
+            yield f"Rows and requests are taken to be like those of {figure.cluster_name}."
+            seen = f"{figure.cluster_name} had no p99 of {workload.p99_ms} ms"
+    if not calibration.is_as_seen:
         yield (
-            f"Nobody published a p99 of {workload.p99_ms} ms: the throughput is taken down in proportion to "
-            f"{figure.p99_ms} ms, which is an assumption. Measure before you rely on it."
+            f"{seen}: the throughput is taken down in proportion to {calibration.figure.p99_ms} ms, which is an "
+            "assumption. Measure before you rely on it."
         )
     yield "Every vCPU counts the same, whatever its generation: newer ones do more, so the plan is on the safe side."
     if rules.counted_vcpus is not None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from backend.core.schemas import RequestBody
 from backend.prices.estimate_schemas import Bytes, PerSecond, ShapeEstimate
@@ -31,6 +31,9 @@ class SizingOrder(RequestBody):
     p99_ms: int = Field(12, ge=1, le=10_000, description="Latency that 99 of 100 requests keep within")
     spare_percent: int = Field(25, ge=0, le=1000, description="Room for peaks, repairs and lost nodes")
     clients_in_zone: bool = Field(False, description="Every client asks a node of its own zone")
+    like_cluster_id: Annotated[str, StringConstraints(max_length=40)] | None = Field(
+        None, description="A cluster of one's own whose measured throughput counts; null: what was published"
+    )
     scan_rows_per_core: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
         None, description="Rows a second that a core was measured to scan of the table; null: what was published"
     )
@@ -90,12 +93,32 @@ class SizingFigure(Schema):
     note: str
 
 
+class SizingCluster(Schema):
+    id: str
+    name: str
+
+
+class SizingMeasured(Schema):
+    """What a cluster of one's own did in the last seven days, all nodes together, in the mean."""
+
+    cluster: SizingCluster
+    engine: str
+    machine_type: str
+    vcpus: int
+    nodes: int
+    operations_per_second: int = Field(description="On replicas")
+    busy_percent: float = Field(description="Of all vCPUs")
+    p99_ms: int = Field(description="Of clients, the higher one of reads and writes, rounded up")
+    work_per_vcpu: int = Field(description="Replica operations a second that a vCPU is planned with, rounded down")
+
+
 class SizingAnswer(Schema):
     currency: str
     priced_at: datetime
     region: str = Field(description="Whose prices")
-    calibrated_by: SizingFigure
-    is_published: bool = Field(description="False: nobody published a p99 as low; the figure was taken down")
+    calibrated_by: SizingFigure | None = Field(description="null: by a cluster of one's own")
+    measured_by: SizingMeasured | None
+    is_as_seen: bool = Field(description="False: nobody saw a p99 as low; the figure was taken down in proportion")
     assumptions: list[str]
     shapes: list[SizingShape] = Field(
         description="Of each family of machines the fewest nodes at nearly its lowest price, cheapest first. "
@@ -127,3 +150,6 @@ class SizingChoices(Schema):
     providers: list[SizingProvider]
     engines: list[SizingEngine]
     figures: list[SizingFigure]
+    measured: list[SizingMeasured] = Field(
+        description="Own clusters that were busy for a week; empty also while metrics cannot be had"
+    )

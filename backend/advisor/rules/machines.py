@@ -194,7 +194,7 @@ def _calibration(place: Place, machine: Machine, used: Week, load: Workload) -> 
         source="The cluster's own week",
     )
     return Calibration(
-        figure=figure, work_per_vcpu=done / (place.nodes * machine.vcpus * busy) * FIT_CPU, is_published=False
+        figure=figure, work_per_vcpu=done / (place.nodes * machine.vcpus * busy) * FIT_CPU, is_as_seen=False
     )
 
 

@@ -38,7 +38,7 @@ def month(shape: dict[str, Any]) -> int:
 
 def test_shapes_with_limits_prices_and_reasons(api: ApiClient) -> None:
     found = plan(api)
-    assert (found["region"], found["calibrated_by"]["version"], found["is_published"]) == ("us-east-1", "4.0", True)
+    assert (found["region"], found["calibrated_by"]["version"], found["is_as_seen"]) == ("us-east-1", "4.0", True)
     shapes = found["shapes"]
     assert len(shapes) > 3
     assert [month(shape) for shape in shapes] == sorted(month(shape) for shape in shapes)
@@ -73,7 +73,7 @@ def test_more_load_is_never_cheaper(api: ApiClient) -> None:
 
 def test_cassandra_on_google_cloud(api: ApiClient) -> None:
     found = plan(api, engine="cassandra", provider="gcp", region="europe-west4", scan_rows_per_core=50_000, p99_ms=5)
-    assert (found["region"], found["is_published"]) == ("europe-west4", False)
+    assert (found["region"], found["is_as_seen"]) == ("europe-west4", False)
     assert {shape["family"] for shape in found["shapes"]} == {"n2-highmem", "z3-highmem"}
     first = found["shapes"][0]
     assert "measured" in first["scan"]["formula"]

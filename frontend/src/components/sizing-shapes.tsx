@@ -80,7 +80,7 @@ export function SizingShapes({
           {answer.assumptions.map((sentence) => (
             <li key={sentence}>{sentence}</li>
           ))}
-          <li>Source: {answer.calibrated_by.source}</li>
+          {answer.calibrated_by && <li>Source: {answer.calibrated_by.source}</li>}
         </ul>
       </Container>
     </SpaceBetween>

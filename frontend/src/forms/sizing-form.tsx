@@ -63,6 +63,17 @@ export function SizingForm({
     description: name,
   }));
 
+  const figures = [
+    { value: "", label: "What was published" },
+    ...choices.measured
+      .filter(({ engine }) => engine === draft.engine)
+      .map(({ cluster, work_per_vcpu: work, p99_ms: p99 }) => ({
+        value: cluster.id,
+        label: cluster.name,
+        description: `Measured: ${work.toLocaleString("en")} a second and vCPU, p99 ${p99} ms`,
+      })),
+  ];
+
   function ask(): void {
     const found = notWhole(draft);
     setWrong(found);
@@ -89,7 +100,7 @@ export function SizingForm({
               <Select
                 selectedOption={engines.find(({ value }) => value === draft.engine) ?? null}
                 options={engines}
-                onChange={({ detail }) => change({ engine: detail.selectedOption.value ?? "" })}
+                onChange={({ detail }) => change({ engine: detail.selectedOption.value ?? "", like: "" })}
               />
             </FormField>
             <FormField label="Provider" errorText={fields.provider}>
@@ -109,6 +120,17 @@ export function SizingForm({
                 filteringType="auto"
                 filteringPlaceholder="Find a region"
                 onChange={({ detail }) => change({ region: detail.selectedOption.value ?? "" })}
+              />
+            </FormField>
+            <FormField
+              label="Throughput by"
+              description="Own clusters can be chosen once they were busy for a week."
+              errorText={fields.like_cluster_id}
+            >
+              <Select
+                selectedOption={figures.find(({ value }) => value === draft.like) ?? figures[0] ?? null}
+                options={figures}
+                onChange={({ detail }) => change({ like: detail.selectedOption.value ?? "" })}
               />
             </FormField>
             {QUESTIONS.map(([name, label, description]) => (

@@ -55,7 +55,7 @@ export function SizingPage() {
   );
 }
 
-const KNOWN = new Set<string>(["engine", "provider", "region", ...Object.values(FIELDS)]);
+const KNOWN = new Set<string>(["engine", "provider", "region", "like_cluster_id", ...Object.values(FIELDS)]);
 const LARGEST_ITEM = 400 * 1024;
 
 /** Its rows have a largest size: larger ones are counted as that. */

@@ -10,6 +10,7 @@ const choices: SizingChoices = {
     { id: "gcp", name: "Google", is_offered: true, regions: [{ name: "europe-west4", title: "NL", zones: 3 }] },
   ],
   figures: [],
+  measured: [],
 };
 const shape = { machine_type: "i3.large", zones: 3, nodes_per_zone: 2, nodes: 6 } as SizingShape;
 const asked = { engine: "cassandra", provider: "aws", region: "us-east-1", reads: 10, writes: 0, data: 2, row: 100 };
@@ -25,6 +26,13 @@ describe("the address", () => {
     expect(toSearch(draft)).toMatchObject(asked);
     expect(toSearch(draft)).not.toHaveProperty("scan");
     expect(readSizing({ ...toSearch(draft) })).toEqual(toSearch(draft));
+  });
+
+  it("names the cluster whose throughput counts, or none", () => {
+    const own = { ...asked, like: "clu_1" };
+    expect(toSearch(draftOf(readSizing(own), choices))).toMatchObject(own);
+    expect(toSizingOrder(own)).toMatchObject({ like_cluster_id: "clu_1" });
+    expect(toSearch(draftOf(asked, choices))).not.toHaveProperty("like");
   });
 
   it("is not trusted", () => {

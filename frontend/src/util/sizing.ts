@@ -25,6 +25,8 @@ export interface SizingSearch {
   spare?: number;
   /** Rows a second and core, as measured. */
   scan?: number;
+  /** The id of an own cluster whose throughput counts; none: what was published. */
+  like?: string;
 }
 
 export const NUMBERS = [
@@ -58,11 +60,14 @@ export const FIELDS: Record<SizingNumber, keyof SizingOrder> = {
 };
 
 /** The form, as typed. */
-export type SizingDraft = { engine: string; provider: string; region: string } & Record<SizingNumber, string>;
+export type SizingDraft = { engine: string; provider: string; region: string; like: string } & Record<
+  SizingNumber,
+  string
+>;
 
 export function readSizing(search: Record<string, unknown>): SizingSearch {
   const found: SizingSearch = {};
-  for (const name of ["engine", "provider", "region"] as const) {
+  for (const name of ["engine", "provider", "region", "like"] as const) {
     const value = search[name];
     if (typeof value === "string" && value !== "") found[name] = value;
   }
@@ -84,6 +89,7 @@ export function draftOf(search: SizingSearch, choices: SizingChoices): SizingDra
     engine: search.engine ?? choices.engines[0]?.name ?? "",
     provider: provider?.id ?? "",
     region: search.region ?? provider?.regions[0]?.name ?? "",
+    like: search.like ?? "",
     zones: text(search.zones, "3"),
     reads: text(search.reads, "10000"),
     writes: text(search.writes, "5000"),
@@ -105,9 +111,9 @@ export function notWhole(draft: SizingDraft): Partial<Record<SizingNumber, strin
 }
 
 export function toSearch(draft: SizingDraft): SizingSearch {
-  const { engine, provider, region } = draft;
+  const { engine, provider, region, like } = draft;
   const numbers = NUMBERS.filter((name) => draft[name].trim() !== "").map((name) => [name, Number(draft[name])]);
-  return { engine, provider, region, ...Object.fromEntries(numbers) };
+  return { engine, provider, region, ...(like !== "" && { like }), ...Object.fromEntries(numbers) };
 }
 
 /** The order to send; null: nothing was asked yet. */
@@ -129,6 +135,7 @@ export function toSizingOrder(search: SizingSearch): SizingOrder | null {
     ...(search.p99 !== undefined && { p99_ms: search.p99 }),
     ...(search.spare !== undefined && { spare_percent: search.spare }),
     ...(search.scan !== undefined && { scan_rows_per_core: search.scan }),
+    ...(search.like !== undefined && { like_cluster_id: search.like }),
   };
 }
 

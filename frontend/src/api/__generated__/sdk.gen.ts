@@ -3835,7 +3835,7 @@ export const getSession = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Get Sizing Choices
  *
- * Providers, regions and engines that a cluster can be planned for, and the published figures plans go by.
+ * Providers, regions and engines that a cluster can be planned for, and the figures plans go by.
  */
 export const getSizingChoices = <ThrowOnError extends boolean = false>(options?: Options<GetSizingChoicesData, ThrowOnError>): RequestResult<GetSizingChoicesResponses, GetSizingChoicesErrors, ThrowOnError> => (options?.client ?? client).get<GetSizingChoicesResponses, GetSizingChoicesErrors, ThrowOnError>({
     security: [{

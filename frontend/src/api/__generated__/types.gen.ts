@@ -11630,13 +11630,17 @@ export type SizingAnswer = {
      * Whose prices
      */
     region: string;
-    calibrated_by: SizingFigure;
     /**
-     * Is Published
-     *
-     * False: nobody published a p99 as low; the figure was taken down
+     * null: by a cluster of one's own
      */
-    is_published: boolean;
+    calibrated_by: SizingFigure | null;
+    measured_by: SizingMeasured | null;
+    /**
+     * Is As Seen
+     *
+     * False: nobody saw a p99 as low; the figure was taken down in proportion
+     */
+    is_as_seen: boolean;
     /**
      * Assumptions
      */
@@ -11667,6 +11671,26 @@ export type SizingChoices = {
      * Figures
      */
     figures: Array<SizingFigure>;
+    /**
+     * Measured
+     *
+     * Own clusters that were busy for a week; empty also while metrics cannot be had
+     */
+    measured: Array<SizingMeasured>;
+};
+
+/**
+ * SizingCluster
+ */
+export type SizingCluster = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
 };
 
 /**
@@ -11775,6 +11799,55 @@ export type SizingLimit = {
 };
 
 /**
+ * SizingMeasured
+ *
+ * What a cluster of one's own did in the last seven days, all nodes together, in the mean.
+ */
+export type SizingMeasured = {
+    cluster: SizingCluster;
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Vcpus
+     */
+    vcpus: number;
+    /**
+     * Nodes
+     */
+    nodes: number;
+    /**
+     * Operations Per Second
+     *
+     * On replicas
+     */
+    operations_per_second: number;
+    /**
+     * Busy Percent
+     *
+     * Of all vCPUs
+     */
+    busy_percent: number;
+    /**
+     * P99 Ms
+     *
+     * Of clients, the higher one of reads and writes, rounded up
+     */
+    p99_ms: number;
+    /**
+     * Work Per Vcpu
+     *
+     * Replica operations a second that a vCPU is planned with, rounded down
+     */
+    work_per_vcpu: number;
+};
+
+/**
  * SizingOrder
  *
  * What a cluster is to do. The provider need not be one that this installation offers.
@@ -11854,6 +11927,12 @@ export type SizingOrder = {
      * Every client asks a node of its own zone
      */
     clients_in_zone?: boolean;
+    /**
+     * Like Cluster Id
+     *
+     * A cluster of one's own whose measured throughput counts; null: what was published
+     */
+    like_cluster_id?: string | null;
     /**
      * Scan Rows Per Core
      *

@@ -3727,7 +3727,7 @@ export const getSizingChoicesQueryKey = (options?: Options<GetSizingChoicesData>
 /**
  * Get Sizing Choices
  *
- * Providers, regions and engines that a cluster can be planned for, and the published figures plans go by.
+ * Providers, regions and engines that a cluster can be planned for, and the figures plans go by.
  */
 export const getSizingChoicesOptions = (options?: Options<GetSizingChoicesData>) => queryOptions<GetSizingChoicesResponse, GetSizingChoicesError, GetSizingChoicesResponse, ReturnType<typeof getSizingChoicesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
