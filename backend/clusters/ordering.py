@@ -224,7 +224,7 @@ def check_ceilings(who: Identity, checked: CheckedOrder) -> None:
     wanted = {(order.region, order.machine_type): checked.nodes_total}
     for each in against(who.organisation_id, None, provider=order.provider, before={}, after=wanted):
         if each.refuses:
-            raise Conflict(each.code, each.sentence, hint=each.hint)
+            raise Conflict(each.code, each.sentence, hint=each.hint, field="nodes_per_zone")
 
 
 def _shape(checked: CheckedOrder) -> Shape:

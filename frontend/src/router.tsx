@@ -12,8 +12,10 @@ import {
   auditQuery,
   backupLocationsQuery,
   backupsQuery,
+  budgetsQuery,
   type ClusterState,
   catalogQuery,
+  ceilingsQuery,
   cloudAccountQuery,
   cloudAccountsQuery,
   clusterQuery,
@@ -205,8 +207,24 @@ const costsRoute = createRoute({
   loader: () => {
     void queryClient.prefetchQuery(costForecastQuery());
     void queryClient.prefetchQuery(costChangesQuery());
+    void queryClient.prefetchQuery(budgetsQuery());
   },
   component: lazyRouteComponent(() => import("./pages/costs"), "CostsPage"),
+});
+
+const budgetsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/budgets",
+  validateSearch: (search: Record<string, unknown>): { after?: string[]; below?: string[] } => ({
+    after: readCursors(search.after),
+    below: readCursors(search.below),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after, below } }) => {
+    void queryClient.prefetchQuery(budgetsQuery(lastCursor(after)));
+    void queryClient.prefetchQuery(ceilingsQuery(lastCursor(below)));
+  },
+  component: lazyRouteComponent(() => import("./pages/budgets"), "BudgetsPage"),
 });
 
 const operationsRoute = createRoute({
@@ -337,6 +355,7 @@ export const router = createRouter({
       nodeRoute,
       sizingRoute,
       costsRoute,
+      budgetsRoute,
       operationsRoute,
       operationRoute,
       alertsRoute,

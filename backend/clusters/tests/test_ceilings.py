@@ -33,7 +33,9 @@ def test_an_order_beyond_the_nodes_is_refused_when_it_is_checked_and_when_it_is_
     ceiling(tenant, nodes=5)
     wanted = ORDER | {"name": "carts"}
     said = (409, "node_ceiling_reached", "The ceiling of the organisation is 5 nodes: it has 3 now and would have 6.")
-    assert refused(api.post("/clusters/check", wanted)) == said
+    answer = api.post("/clusters/check", wanted)
+    assert refused(answer) == said
+    assert answer.json()["error"]["field"] == "nodes_per_zone"
     assert refused(api.post("/clusters", wanted)) == said
     assert Cluster.objects.count() == 1
     Ceiling.objects.update(nodes=6)

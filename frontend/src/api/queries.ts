@@ -442,6 +442,17 @@ export const sizingQuery = (body: SizingOrder | null) => ({
   enabled: body !== null,
 });
 
+export const budgetsQuery = (cursor?: string) => ({
+  ...generated.listBudgetsOptions({ query: { limit: 100, cursor } }),
+  placeholderData: keepPreviousData,
+  refetchInterval: 60_000,
+});
+
+export const ceilingsQuery = (cursor?: string) => ({
+  ...generated.listCeilingsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
 export const maintenanceWindowsQuery = (id: string) =>
   generated.getMaintenanceWindowsOptions({ path: { cluster_id: id } });
 
@@ -462,6 +473,7 @@ export {
   createBackupLocationMutation,
   createBackupMutation,
   createBackupScheduleMutation,
+  createBudgetMutation,
   createCloudAccountMutation,
   createClusterMutation,
   createImportMutation,
@@ -473,6 +485,7 @@ export {
   deleteBackupLocationMutation,
   deleteBackupMutation,
   deleteBackupScheduleMutation,
+  deleteBudgetMutation,
   deleteCloudAccountMutation,
   deleteClusterMutation,
   deleteNetworkConnectionMutation,
@@ -489,6 +502,7 @@ export {
   purgeBackupLocationMutation,
   refreshRolesMutation,
   registerImageMutation,
+  removeCeilingMutation,
   removeMemberMutation,
   replaceAllowlistMutation,
   replaceBackupScheduleMutation,
@@ -508,6 +522,7 @@ export {
   rotateCredentialsMutation,
   rotateRolePasswordMutation,
   runRepairMutation,
+  setCeilingMutation,
   setDrillScheduleMutation,
   setLogArchiveMutation,
   setMaintenanceWindowsMutation,
@@ -519,6 +534,7 @@ export {
   undoTableChangeMutation,
   updateAlertReceiverMutation,
   updateAlertRuleMutation,
+  updateBudgetMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
   verifyBackupMutation,

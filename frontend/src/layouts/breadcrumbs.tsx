@@ -8,6 +8,7 @@ const SECTIONS: Record<string, string> = {
   clusters: "Clusters",
   sizing: "Sizing",
   costs: "Costs",
+  budgets: "Budgets",
   operations: "Operations",
   alerts: "Alerts",
   backups: "Backups",

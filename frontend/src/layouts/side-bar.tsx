@@ -21,6 +21,7 @@ export function SideBar() {
         { type: "link", text: "Clusters", href: "/clusters" },
         { type: "link", text: "Sizing", href: "/sizing" },
         { type: "link", text: "Costs", href: "/costs" },
+        { type: "link", text: "Budgets", href: "/budgets" },
         { type: "link", text: "Operations", href: "/operations" },
         { type: "link", text: "Alerts", href: "/alerts", info: <FiringBadge counts={firing.data?.counts ?? []} /> },
         { type: "link", text: "Backups", href: "/backups" },

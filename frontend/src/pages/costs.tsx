@@ -5,6 +5,7 @@ import SegmentedControl from "@cloudscape-design/components/segmented-control";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
+import { BudgetAlerts } from "../components/budget-alerts";
 import { CostOutlook } from "../components/cost-outlook";
 import { CostReport } from "../components/cost-report";
 import { useTitle } from "../hooks/use-title";
@@ -30,6 +31,7 @@ export function CostsPage() {
       >
         Costs
       </Header>
+      <BudgetAlerts />
       <CostOutlook />
       <CostReport
         group={group}
