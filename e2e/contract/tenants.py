@@ -49,9 +49,10 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.audit.models import AuditRecord
     from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
     from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
+    from backend.budgets.models import Budget
     from backend.cloud_accounts.models import CloudAccount
     from backend.clusters import pki, vault
-    from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
+    from backend.clusters.models import Ceiling, Cluster, Datacenter, MaintenanceWindow, Node
     from backend.clusters.states import ClusterState, NodeState, SecretPurpose
     from backend.connections.models import NetworkConnection
     from backend.connections.states import ConnectionKind, ConnectionState
@@ -311,6 +312,20 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         addresses=[f"ops@{name}.example"],
         created_by=owner.email,
     )
+    budget = Budget.objects.create(
+        organisation=organisation,
+        name=f"{name} budget",
+        scope="tag",
+        tag_key="team",
+        tag_value=f"{name} shop",
+        micros=5_000_000,
+        spent_percents=[50, 100],
+        forecast_percents=[100],
+        month=timezone.now().date().replace(day=1),
+        checked_at=timezone.now(),
+        created_by=owner.email,
+    )
+    ceiling = Ceiling.objects.create(organisation=organisation, cluster=cluster, nodes=1_000, changed_by=owner.email)
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -349,6 +364,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "advice_id": advice.id,
         "change_id": change.id,
         "receiver_id": receiver.id,
+        "budget_id": budget.id,
+        "ceiling_id": ceiling.id,
         # Alertmanager's own: it knows none of this id.
         "silence_id": "00000000-0000-4000-8000-000000000000",
         "keyspace": f"{name}_shop",

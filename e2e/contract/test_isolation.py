@@ -62,6 +62,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "update_alert_rule": {"enabled": False},
     "create_alert_silence": {"ends_at": "2999-01-01T00:00:00Z", "comment": "quiet"},
     "update_alert_receiver": {"enabled": False},
+    "update_budget": {"micros": 1},
     "dismiss_advice": {"reason": "not ours"},
     "plan_advice": {},
     "apply_advice": {},
@@ -115,6 +116,8 @@ def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
         "audit",
         "backups",
         "backup-locations",
+        "budgets",
+        "ceilings",
     ):
         answer = httpx.get(f"{api.url}/api/v1/{path}", headers=api.headers(api.tenants.stranger_token), timeout=30)
         assert answer.status_code == 200, answer.text
