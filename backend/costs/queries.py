@@ -35,6 +35,10 @@ def wish_of(who: Identity, wanted: CostFilter, *, group: CostGroup = CostGroup.C
             hint="Name its key, for example tag_key=team.",
             field="tag_key",
         )
+    if wanted.table is not None and wanted.keyspace is None:
+        raise Invalid(
+            "invalid_field", "A table is named with its keyspace.", hint="Send keyspace, too.", field="keyspace"
+        )
     key, _, value = (wanted.tag or "").partition("=")
     return Wish(
         organisation_id=who.organisation_id,
@@ -45,6 +49,7 @@ def wish_of(who: Identity, wanted: CostFilter, *, group: CostGroup = CostGroup.C
         cluster_id=wanted.cluster_id,
         tag=(key, value) if wanted.tag else None,
         keyspace=wanted.keyspace,
+        table=wanted.table,
     )
 
 

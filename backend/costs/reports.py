@@ -42,6 +42,8 @@ class Wish:
     cluster_id: str | None = None
     tag: tuple[str, str] | None = None
     keyspace: str | None = None
+    table: str | None = None
+    """Of the keyspace."""
 
     @property
     def of_tables(self) -> bool:
@@ -130,12 +132,11 @@ class _Source:
         text = f"organisation_id = %s AND {time} >= %s AND {time} < %s"
         values: list[Any] = [wish.organisation_id, span.begin, span.end]
         if wish.keyspace is not None or wish.cluster_id is not None or wish.tag is not None:
-            of_keyspace = "keyspace = %s" if wish.keyspace is not None else "true"
-            text += (
-                " AND table_id IN (SELECT id FROM costs_costtable WHERE organisation_id = %s"
-                f" AND {of_keyspace} AND {clusters.text})"
-            )
-            values += [wish.organisation_id, *([wish.keyspace] if wish.keyspace is not None else []), *clusters.values]
+            names = {"keyspace": wish.keyspace, "name": wish.table}
+            named = {column: name for column, name in names.items() if name is not None}
+            text += " AND table_id IN (SELECT id FROM costs_costtable WHERE organisation_id = %s"
+            text += "".join(f" AND {column} = %s" for column in named) + f" AND {clusters.text})"
+            values += [wish.organisation_id, *named.values(), *clusters.values]
         return cls(table, time, ("micros", *PARTS, "reads", "writes"), _Sql(text, values))
 
     @classmethod

@@ -42,6 +42,7 @@ class CostFilter(DayRange):
         None, description="Clusters with this tag, as key=value. Tags count as they are now"
     )
     keyspace: Word | None = Field(None, description="Of tables of this keyspace only")
+    table: Word | None = Field(None, description="Of this table of the keyspace only")
 
 
 class CostQuery(CostFilter):

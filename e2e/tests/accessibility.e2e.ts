@@ -103,6 +103,17 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
   ["alerts", () => "/alerts", (page) => expect(page.getByText("Nobody is told of alerts yet.")).toBeVisible()],
   ["costs", () => "/costs", (page) => expect(page.getByText("Spent so far")).toBeVisible()],
   [
+    "costs-savings",
+    () => "/costs?view=savings",
+    (page) => expect(page.getByText(/^Nothing could cost less/)).toBeVisible(),
+  ],
+  ["costs-invoices", () => "/costs?view=invoices", (page) => expect(page.getByText(/^In all .* USD/)).toBeVisible()],
+  [
+    "costs-usage",
+    () => "/costs?view=usage",
+    (page) => expect(page.getByRole("table", { name: "Usage records" })).toBeVisible(),
+  ],
+  [
     "operations",
     () => "/operations",
     (page) => expect(page.getByText("Succeeded", { exact: true }).first()).toBeVisible(),

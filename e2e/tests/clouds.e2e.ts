@@ -1,4 +1,4 @@
-import type { Page } from "@playwright/test";
+import type { Browser, Page } from "@playwright/test";
 import { openClusterPage } from "../support/cluster-page";
 import { type Google, PROJECT, startWithGoogle } from "../support/google";
 import { expect, expectAccessible, picture, signIn, test } from "../support/test";
@@ -18,12 +18,7 @@ test.describe("with a cloud on offer", () => {
   });
 
   test("a project is brought, checked until nothing is missing, and can then be ordered into", async ({ browser }) => {
-    const context = await browser.newContext({
-      baseURL: google.ringmaster.url,
-      viewport: { width: 1360, height: 900 },
-    });
-    const page = await context.newPage();
-    await signIn(page, google.ringmaster);
+    const page = await signedIn(browser, google);
     await page.getByRole("link", { name: "Cloud accounts" }).click();
     await expect(page.getByText("No cloud accounts yet.")).toBeVisible();
     await picture(page, "cloud-accounts-empty");
@@ -91,16 +86,11 @@ test.describe("with a cloud on offer", () => {
       await next(page, "Review");
       await expect(page.getByText("Shop", { exact: true })).toBeVisible();
     });
-    await context.close();
+    await page.context().close();
   });
 
   test("an image is registered, becomes the default, and is deprecated with a reason", async ({ browser }) => {
-    const context = await browser.newContext({
-      baseURL: google.ringmaster.url,
-      viewport: { width: 1360, height: 900 },
-    });
-    const page = await context.newPage();
-    await signIn(page, google.ringmaster);
+    const page = await signedIn(browser, google);
     await page.getByRole("link", { name: "Images" }).click();
     await expect(page.getByText("No images registered.")).toBeVisible();
     await page.getByRole("button", { name: "Register image" }).click();
@@ -156,7 +146,33 @@ test.describe("with a cloud on offer", () => {
       await expectAccessible(page);
       await expect(await openPin()).toContainText("20261121");
     });
-    await context.close();
+    await page.context().close();
+  });
+
+  test("what was planned is ordered: the wizard opens with it", async ({ browser }) => {
+    const page = await signedIn(browser, google);
+    await page.goto(
+      "/sizing?engine=cassandra&provider=gcp&region=europe-west4&reads=9000&writes=3000&data=900&row=500",
+    );
+    const shapes = page.getByRole("table", { name: "Clusters that are large enough" });
+    const title = (await shapes.getByRole("rowheader").first().textContent()) ?? "";
+    const [nodes, type] = title.split(" × ");
+    await page.getByRole("button", { name: "Order this" }).click();
+    await expectStep(page, "Engine");
+    await next(page, "Place");
+    await expect(page.getByRole("button", { name: /Region/ })).toContainText("Netherlands");
+    await expect(page.getByRole("checkbox", { checked: true })).toHaveCount(3);
+    await next(page, "Machines");
+    await expect(page.getByRole("heading", { name: `Machine type: ${type}` })).toBeVisible();
+    await expect(page.getByLabel("Nodes per zone")).toHaveValue(String(Number(nodes) / 3));
+    await picture(page, "wizard-from-sizing");
+    await next(page, "Name and options");
+    await page.getByLabel("Cluster name").fill("planned");
+    await next(page, "Review");
+    await expect(page.getByLabel("Reads a second")).toHaveValue("9000");
+    await expect(page.getByRole("table", { name: new RegExp(`^Costs of ${nodes} × ${type}`) })).toBeVisible();
+    await picture(page, "wizard-cost-cloud");
+    await page.context().close();
   });
 });
 
@@ -169,6 +185,14 @@ const ORDER = {
   machine_type: "n2-highmem-8",
   nodes_per_zone: 1,
 };
+
+/** A page of this product that somebody is signed in on. */
+async function signedIn(browser: Browser, { ringmaster }: Google): Promise<Page> {
+  const context = await browser.newContext({ baseURL: ringmaster.url, viewport: { width: 1360, height: 900 } });
+  const page = await context.newPage();
+  await signIn(page, ringmaster);
+  return page;
+}
 
 async function checkAgain(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Check again" }).click();

@@ -1,6 +1,5 @@
-import { type Google, startWithGoogle } from "../support/google";
-import { expect, expectAccessible, expectContrast, picture, signIn, test } from "../support/test";
-import { expectStep, goToReview, next, openWizard } from "../support/wizard";
+import { expect, expectAccessible, expectContrast, picture, test } from "../support/test";
+import { goToReview, openWizard } from "../support/wizard";
 
 test("a load becomes clusters, with limits, price and reasons", async ({ ownerPage: page }) => {
   await page.goto("/clusters");
@@ -65,49 +64,4 @@ test("the wizard tells what an order costs, line by line, with the load that is 
   await expectContrast(page);
   await page.getByLabel("Writes a second").fill("-1");
   await expect(page.getByText("Enter whole numbers from 0.")).toBeVisible();
-});
-
-test.describe("with a cloud on offer", () => {
-  let google: Google;
-
-  test.beforeAll(async () => {
-    test.setTimeout(180_000);
-    google = await startWithGoogle();
-  });
-
-  test.afterAll(async () => {
-    test.setTimeout(120_000);
-    await google?.end();
-  });
-
-  test("what was planned is ordered: the wizard opens with it", async ({ browser }) => {
-    const context = await browser.newContext({
-      baseURL: google.ringmaster.url,
-      viewport: { width: 1360, height: 900 },
-    });
-    const page = await context.newPage();
-    await signIn(page, google.ringmaster);
-    await page.goto(
-      "/sizing?engine=cassandra&provider=gcp&region=europe-west4&reads=9000&writes=3000&data=900&row=500",
-    );
-    const shapes = page.getByRole("table", { name: "Clusters that are large enough" });
-    const title = (await shapes.getByRole("rowheader").first().textContent()) ?? "";
-    const [nodes, type] = title.split(" × ");
-    await page.getByRole("button", { name: "Order this" }).click();
-    await expectStep(page, "Engine");
-    await next(page, "Place");
-    await expect(page.getByRole("button", { name: /Region/ })).toContainText("Netherlands");
-    await expect(page.getByRole("checkbox", { checked: true })).toHaveCount(3);
-    await next(page, "Machines");
-    await expect(page.getByRole("heading", { name: `Machine type: ${type}` })).toBeVisible();
-    await expect(page.getByLabel("Nodes per zone")).toHaveValue(String(Number(nodes) / 3));
-    await picture(page, "wizard-from-sizing");
-    await next(page, "Name and options");
-    await page.getByLabel("Cluster name").fill("planned");
-    await next(page, "Review");
-    await expect(page.getByLabel("Reads a second")).toHaveValue("9000");
-    await expect(page.getByRole("table", { name: new RegExp(`^Costs of ${nodes} × ${type}`) })).toBeVisible();
-    await picture(page, "wizard-cost-cloud");
-    await context.close();
-  });
 });

@@ -137,6 +137,21 @@ def test_groups_sum_to_the_total_over_all_pages(api: ApiClient, group: str, more
         assert [item["micros"] for item in items] == sorted((item["micros"] for item in items), reverse=True)
 
 
+def test_one_table_is_told_alone(api: ApiClient, stranger: Tenant, spent: dict[str, Cluster]) -> None:
+    cluster_id = spent["orders"].id
+    every = api.get(f"/costs?group=table&cluster_id={cluster_id}").json()["items"]
+    expected = [item for item in every if (item["table"]["keyspace"], item["table"]["name"]) == ("shop", "orders")]
+    asked = f"/costs?group=table&keyspace=shop&table=orders&cluster_id={cluster_id}"
+    body = api.get(asked).json()
+    assert body["items"] == expected
+    assert len(every) > len(expected) == 1
+    assert body["total"]["micros"] == expected[0]["micros"] > 0
+    assert api.get("/costs?group=table&keyspace=shop&table=items").json()["items"] == []
+    assert stranger.api().get(asked).status_code == 404
+    answer = api.get("/costs?group=table&table=orders")
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "keyspace")
+
+
 def test_groups_are_named(api: ApiClient, spent: dict[str, Cluster]) -> None:
     _, items = pages(api, "/costs?group=cluster")
     assert {item["cluster"] and (item["cluster"]["name"], item["cluster"]["deleted"]) for item in items} == {

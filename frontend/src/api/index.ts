@@ -91,6 +91,8 @@ export type {
   ImportOrder,
   Invitation,
   InvitationOffer,
+  Invoice,
+  InvoiceLine,
   LogArchive,
   MaintenanceWindow,
   MaintenanceWindows,
@@ -120,6 +122,7 @@ export type {
   RestoreOrder,
   RestorePlan,
   Role,
+  Saving,
   Session,
   SetupStep,
   ShapeEstimate,
@@ -140,6 +143,7 @@ export type {
   TokenOrder,
   TuningCheck,
   TuningReport,
+  Usage,
   Weekday,
 } from "./__generated__/types.gen";
 export * from "./cql";

@@ -408,6 +408,27 @@ export const costsQuery = (query: CostsWish) => ({
   placeholderData: keepPreviousData,
 });
 
+/** What could cost less, the largest sum first. */
+export const savingsQuery = (cursor?: string) => ({
+  ...generated.listSavingsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  staleTime: 60_000,
+  placeholderData: keepPreviousData,
+});
+
+/** Lines of a month: 2026-11. */
+export const invoiceQuery = (month: string, cursor?: string) => ({
+  ...generated.getInvoiceOptions({ path: { month }, query: { limit: PAGE_SIZE, cursor } }),
+  staleTime: 60_000,
+  placeholderData: keepPreviousData,
+});
+
+/** Usage records of closed hours. */
+export const usageQuery = (days: { from: string; to: string }, cursor?: string) => ({
+  ...generated.listUsageOptions({ query: { ...days, limit: PAGE_SIZE, cursor } }),
+  staleTime: 60_000,
+  placeholderData: keepPreviousData,
+});
+
 /** What the running month will come to; of all clusters without an id. */
 export const costForecastQuery = (cluster_id?: string) => ({
   ...generated.getCostForecastOptions({ query: { cluster_id } }),

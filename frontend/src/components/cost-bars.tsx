@@ -1,17 +1,9 @@
 import BarChart from "@cloudscape-design/components/bar-chart";
 import { useQuery } from "@tanstack/react-query";
-import { type CostItem, type CostsWish, costsQuery } from "../api";
+import { type CostsWish, costsQuery } from "../api";
+import { COST_PARTS } from "../util/costs";
 import { formatSpent } from "../util/money";
 import { QueryView } from "./query-view";
-
-/** What a cost is made of, in the order in which it is shown everywhere. */
-export const COST_PARTS: { id: keyof CostItem["parts"]; label: string }[] = [
-  { id: "compute", label: "Compute" },
-  { id: "storage", label: "Storage" },
-  { id: "backups", label: "Backups" },
-  { id: "traffic", label: "Traffic" },
-  { id: "overhead", label: "Mark-up and fees" },
-];
 
 /** What was spent day by day or month by month, and on what. */
 export function CostBars({ wish }: { wish: CostsWish & { group: "day" | "month" } }) {

@@ -55,7 +55,7 @@ function BillLines({ bill }: { bill: EstimateBill }) {
       items={bill.lines}
       ariaLabels={{ tableLabel: `Lines: ${TERMS[bill.term].toLowerCase()}` }}
       columnDefinitions={[
-        { id: "item", header: "For", isRowHeader: true, minWidth: 160, cell: lineTitle },
+        { id: "item", header: "For", isRowHeader: true, minWidth: 160, cell: (line) => lineTitle(line) },
         {
           id: "formula",
           header: "An hour, in dollars",

@@ -10,10 +10,18 @@ import type { ReactNode } from "react";
 import { type CostItem, type CostSearchGroup, type Costs, type CostsWish, costsQuery, fetchCosts } from "../api";
 import { download } from "../hooks/use-download";
 import { CursorTable } from "../table/cursor-table";
-import { COST_RANGE_LABELS, COST_RANGES, type CostRange, costDays, costName, costStep } from "../util/costs";
+import {
+  COST_PARTS,
+  COST_RANGE_LABELS,
+  COST_RANGES,
+  type CostRange,
+  costDays,
+  costName,
+  costStep,
+} from "../util/costs";
 import { formatSpent } from "../util/money";
 import { lastCursor } from "../util/search";
-import { COST_PARTS, CostBars } from "./cost-bars";
+import { CostBars } from "./cost-bars";
 import { CostTreemap } from "./cost-treemap";
 import { RouteLink } from "./route-link";
 

@@ -3,13 +3,24 @@ import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
 import SegmentedControl from "@cloudscape-design/components/segmented-control";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import Tabs from "@cloudscape-design/components/tabs";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { BudgetAlerts } from "../components/budget-alerts";
+import { CostInvoice } from "../components/cost-invoice";
 import { CostOutlook } from "../components/cost-outlook";
 import { CostReport } from "../components/cost-report";
+import { CostSavings } from "../components/cost-savings";
+import { CostUsage } from "../components/cost-usage";
 import { useTitle } from "../hooks/use-title";
-import { COST_GROUP_LABELS, COST_GROUPS, type CostSearch } from "../util/costs";
+import {
+  COST_GROUP_LABELS,
+  COST_GROUPS,
+  COST_VIEW_LABELS,
+  COST_VIEWS,
+  type CostSearch,
+  costMonths,
+} from "../util/costs";
 
 const route = getRouteApi("/console/costs");
 const USUAL_KEY = "team";
@@ -19,7 +30,7 @@ export function CostsPage() {
   useTitle("Costs");
   const navigate = route.useNavigate();
   const search = route.useSearch();
-  const { spent = "month", group = "cluster", key = USUAL_KEY, after } = search;
+  const { view = "spent" } = search;
   // Another question begins on the first page of its answer.
   const ask = (changed: CostSearch) =>
     void navigate({ search: { ...search, after: undefined, ...changed }, resetScroll: false });
@@ -32,6 +43,45 @@ export function CostsPage() {
         Costs
       </Header>
       <BudgetAlerts />
+      <Tabs
+        ariaLabel="Costs"
+        activeTabId={view}
+        onChange={({ detail }) => ask({ view: COST_VIEWS.find((id) => id === detail.activeTabId) })}
+        tabs={COST_VIEWS.map((id) => ({
+          id,
+          label: COST_VIEW_LABELS[id],
+          content: id === view && <View search={search} ask={ask} />,
+        }))}
+      />
+    </SpaceBetween>
+  );
+}
+
+interface ViewProps {
+  search: CostSearch;
+  ask: (changed: CostSearch) => void;
+}
+
+function View({ search, ask }: ViewProps) {
+  const { view = "spent", month = costMonths(Date.now(), 1)[0] ?? "", after } = search;
+  const pages = { cursors: after, onCursors: (cursors: string[] | undefined) => ask({ after: cursors }) };
+  const ofMonth = { month, onMonth: (wanted: string) => ask({ month: wanted }) };
+  switch (view) {
+    case "savings":
+      return <CostSavings {...pages} />;
+    case "invoices":
+      return <CostInvoice {...pages} {...ofMonth} />;
+    case "usage":
+      return <CostUsage {...pages} {...ofMonth} />;
+    case "spent":
+      return <Spent search={search} ask={ask} />;
+  }
+}
+
+function Spent({ search, ask }: ViewProps) {
+  const { spent = "month", group = "cluster", key = USUAL_KEY, after } = search;
+  return (
+    <SpaceBetween size="l">
       <CostOutlook />
       <CostReport
         group={group}

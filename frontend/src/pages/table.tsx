@@ -22,6 +22,7 @@ import { ProtectionBadge } from "../components/protection-badge";
 import { QueryView } from "../components/query-view";
 import { RangePicker } from "../components/range-picker";
 import { RouteLink } from "../components/route-link";
+import { TableCost } from "../components/table-cost";
 import { TableParts } from "../components/table-schema";
 import { download } from "../hooks/use-download";
 import { useNow } from "../hooks/use-now";
@@ -49,6 +50,7 @@ export function TablePage() {
     <ContentLayout header={<Header variant="h1">{name}</Header>}>
       <SpaceBetween size="l">
         <Facts clusterId={clusterId} keyspace={keyspace} table={table} />
+        <TableCost clusterId={clusterId} keyspace={keyspace} table={table} />
         <div className="chart-controls">
           <RangePicker time={time} onChange={onTime} />
           {metrics.data && <NumberAge age={metrics.data.age_seconds} answeredAt={metrics.dataUpdatedAt} />}

@@ -78,7 +78,7 @@ const ITEMS: Record<EstimateLine["item"], string> = {
   markup: "Mark-up",
 };
 
-export function lineTitle({ item, name }: EstimateLine): string {
+export function lineTitle({ item, name }: Pick<EstimateLine, "item" | "name">): string {
   return name ? `${ITEMS[item]}: ${name}` : ITEMS[item];
 }
 

@@ -3890,6 +3890,12 @@ export type CostQuery = {
      */
     keyspace?: string | null;
     /**
+     * Table
+     *
+     * Of this table of the keyspace only
+     */
+    table?: string | null;
+    /**
      * CostGroup
      *
      * What a row of a report is.
@@ -23035,6 +23041,12 @@ export type GetCostsData = {
          * Of tables of this keyspace only
          */
         keyspace?: string | null;
+        /**
+         * Table
+         *
+         * Of this table of the keyspace only
+         */
+        table?: string | null;
         /**
          * CostGroup
          *
