@@ -92,8 +92,14 @@ def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) ->
         raise cluster_not_found()
     check_not_deleted(cluster)
     facts = facts_of(cluster)
-    changes = desired.changes(facts, wanted) if isinstance(wanted, DesiredState) else [wanted]
     planned: list[dict[str, Any]] = []
+    changes: Sequence[AnyChange] = ()
+    if not isinstance(wanted, DesiredState):
+        changes = [wanted]
+    elif never := desired.never(facts, wanted):
+        planned = [_never(refused) for refused in never]
+    else:
+        changes = desired.changes(facts, wanted)
     for change in changes:
         # Only the first meets what is being done now.
         beside = Beside() if planned else beside_of(cluster, change)
@@ -175,6 +181,8 @@ def _possible(change: AnyChange, facts: Facts, proposal: Proposal, beside: Besid
     return {
         "kind": change.kind,
         "title": proposal.title,
+        "change": change.model_dump(mode="json", exclude_none=True),
+        "field": None,
         "mode": proposal.mode if beside.refusal is None else Mode.NOT_POSSIBLE,
         "reason": beside.refusal and beside.refusal.message,
         "hint": beside.refusal and beside.refusal.hint,
@@ -196,12 +204,26 @@ def _not_sure(facts: Facts, proposal: Proposal) -> list[str]:
 
 
 def _not_possible(change: AnyChange, refused: Refused, beside: Beside) -> dict[str, Any]:
-    return {
+    found = _never(refused) | {
         "kind": change.kind,
         "title": change.kind.replace("_", " ").capitalize(),
+        "change": change.model_dump(mode="json", exclude_none=True),
+    }
+    if beside.refusal is not None:
+        found |= {"reason": beside.refusal.message, "hint": beside.refusal.hint or None, "field": None}
+    return found
+
+
+def _never(refused: Refused) -> dict[str, Any]:
+    """What no change would make so."""
+    return {
+        "kind": "desired_state",
+        "title": "Cannot be changed",
         "mode": Mode.NOT_POSSIBLE,
-        "reason": refused.sentence if beside.refusal is None else beside.refusal.message,
-        "hint": (refused.hint if beside.refusal is None else beside.refusal.hint) or None,
+        "change": None,
+        "field": refused.field,
+        "reason": refused.sentence,
+        "hint": refused.hint or None,
         "steps": [],
         "steps_total": 0,
         "nodes_touched": [],

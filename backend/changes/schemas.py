@@ -12,6 +12,8 @@ from backend.clusters.schemas import NODES_PER_ZONE_LIMIT, ZONES_LIMIT, Cluster,
 from backend.core.schemas import RequestBody
 from backend.operations.schemas import Operation
 
+DATACENTERS_LIMIT = 8
+
 Name = Annotated[str, Field(min_length=1, max_length=96, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 SchemaWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,222}$")]
 NodeId = Annotated[str, Field(max_length=40, pattern=r"^nod_[0-9a-z]+$")]
@@ -177,17 +179,48 @@ AnyChange = (
 )
 
 
+class DesiredDatacenter(RequestBody):
+    region: Word = Field(description="By which it is known again: a cluster has at most one data centre in a region")
+    zones: list[Word] = Field(min_length=1, max_length=ZONES_LIMIT)
+    machine_type: Word
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
+
+
 class DesiredState(RequestBody):
-    """What a cluster should be. What is left out stays as it is; several differences become several changes."""
+    """What a cluster should be. What is left out stays as it is; several differences become several changes.
+
+    What can never be changed may be named, too: the plan then says why not, and what to do instead.
+    """
 
     kind: Literal["desired_state"]
+    datacenters: list[DesiredDatacenter] | None = Field(
+        None,
+        min_length=1,
+        max_length=DATACENTERS_LIMIT,
+        description="All that there should be, in any order. Instead of datacenter, nodes_per_zone and machine_type",
+    )
     datacenter: Name | None = Field(
-        None, description="Of which number and type of nodes are wanted; null: the only one"
+        default=None, description="Of which number and type of nodes are wanted; null: the only one"
     )
     nodes_per_zone: int | None = Field(None, ge=0, le=NODES_PER_ZONE_LIMIT)
     machine_type: Word | None = None
     engine_version: Word | None = None
     settings: dict[str, Any] | None = Field(None, max_length=100)
+    engine: Word | None = Field(None, description="Stays as it was ordered")
+    provider: Word | None = Field(None, description="Stays as it was ordered")
+    cloud_account: Annotated[str, Field(max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$")] | None = Field(
+        None, description="Id; empty: the installation's own. Stays as it was ordered"
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.datacenters is not None:
+            if (self.datacenter, self.nodes_per_zone, self.machine_type) != (None, None, None):
+                raise ValueError("Say either datacenters, or nodes_per_zone and machine_type of one of them")
+            regions = [each.region for each in self.datacenters]
+            if len(set(regions)) < len(regions):
+                raise ValueError("A cluster has at most one data centre in a region")
+        return self
 
 
 def _by_field(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -234,9 +267,13 @@ class PlannedWork(Schema):
 
 
 class PlannedChange(Schema):
-    kind: str = Field(description="As in the body of change_cluster")
+    kind: str = Field(description="As in the body of change_cluster; desired_state: what can never be changed")
     title: str
     mode: Mode
+    change: dict[str, Any] | None = Field(
+        description="The body with which change_cluster carries it out; null where it can never be"
+    )
+    field: str | None = Field(description="What of the wish is not possible, dotted: datacenters.0.zones; else null")
     reason: str | None = Field(description="Why it is not possible now, with the arithmetic; null when it is")
     hint: str | None = Field(description="What to do about it")
     steps: list[PlannedWork]

@@ -170,3 +170,65 @@ def test_a_node_that_is_down_counts_for_the_others(api: ApiClient, active: Clust
     node = Node.objects.get(name="orders-local-1a-1")
     (change,) = plan(api, active, kind="stop_node", node_id=node.id)["changes"]
     assert change["reason"] == "Stopping orders-local-1a-1 would leave 1 of 3 replicas; QUORUM needs 2."
+
+
+SMALL = {"region": "local-1", "zones": ["local-1a", "local-1b", "local-1c"], "machine_type": "local.small"}
+
+
+def test_each_planned_change_names_the_body_that_carries_it_out(api: ApiClient, active: Cluster):
+    wanted = {"datacenters": [SMALL | {"nodes_per_zone": 2}], "settings": {"read_timeout_ms": 7000}}
+    found = plan(api, active, kind="desired_state", engine="cassandra", provider="local", cloud_account="", **wanted)
+    assert [change["change"] for change in found["changes"]] == [
+        {"kind": "scale", "nodes_per_zone": 2, "datacenter": "local-local-1"},
+        {"kind": "settings", "settings": {"read_timeout_ms": 7000}},
+    ]
+    begun = api.post(f"/clusters/{active.id}/changes", found["changes"][0]["change"])
+    assert begun.json()["operation"]["kind"] == "scale_cluster"
+
+
+def test_what_can_never_be_changed_is_told_by_field_with_what_to_do_instead(api: ApiClient, active: Cluster):
+    other = SMALL | {"zones": ["local-1a"], "nodes_per_zone": 4}
+    found = plan(
+        api,
+        active,
+        kind="desired_state",
+        engine="scylla",
+        provider="aws",
+        cloud_account="acc_other",
+        datacenters=[other],
+        engine_version="5.0.9",
+    )
+    assert found["possible"] is False
+    assert [change["field"] for change in found["changes"]] == [
+        "engine",
+        "provider",
+        "cloud_account",
+        "datacenters.0.zones",
+    ]
+    for change in found["changes"]:
+        assert (change["kind"], change["mode"], change["change"]) == ("desired_state", "not_possible", None)
+        assert "stay" in change["reason"]
+        assert "another" in change["hint"].lower()
+
+
+def test_data_centres_are_all_that_there_should_be(api: ApiClient, active: Cluster):
+    one = plan(api, active, kind="desired_state", datacenters=[SMALL | {"nodes_per_zone": 1}])
+    assert one["changes"] == []
+    elsewhere = {"region": "local-9", "zones": ["local-9a"], "machine_type": "local.small", "nodes_per_zone": 1}
+    found = plan(api, active, kind="desired_state", datacenters=[elsewhere])
+    assert found["changes"][0]["change"] == {"kind": "add_datacenter"} | elsewhere
+    assert found["changes"][0]["reason"].startswith("There is no region of local local-9.")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"datacenters": []},
+        {"datacenters": [SMALL | {"nodes_per_zone": 1}], "nodes_per_zone": 2},
+        {"datacenters": [SMALL | {"nodes_per_zone": 1}, SMALL | {"nodes_per_zone": 2}]},
+        {"datacenters": [SMALL]},
+    ],
+)
+def test_a_desired_state_that_contradicts_itself_is_refused(api: ApiClient, active: Cluster, body: dict[str, Any]):
+    answer = api.post(f"/clusters/{active.id}/plan", {"kind": "desired_state"} | body)
+    assert answer.status_code == 422

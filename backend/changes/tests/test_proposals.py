@@ -227,6 +227,17 @@ def test_a_desired_state_moves_as_few_nodes_as_possible_and_upgrades_last():
     assert kinds() == []
 
 
+def test_a_data_centre_goes_only_when_the_new_one_has_its_data():
+    facts = world()
+    elsewhere = {"region": "local-2", "zones": ["local-2a"], "machine_type": "local.small", "nodes_per_zone": 1}
+    wanted = DesiredState(kind="desired_state", datacenters=[elsewhere], settings={})  # type: ignore[list-item]
+    found = desired.changes(facts, wanted)
+    assert [change.kind for change in found] == ["add_datacenter", "remove_datacenter", "settings"]
+    for change in found[:2]:
+        facts = propose(facts, change).after
+    assert [datacenter.region for datacenter in facts.datacenters] == ["local-2"]
+
+
 def test_each_change_of_a_desired_state_begins_where_the_one_before_ends():
     facts = world()
     wanted = DesiredState(kind="desired_state", nodes_per_zone=2, machine_type="local.medium")

@@ -4910,15 +4910,47 @@ export type DeliveryKind = 'alerts' | 'test';
 export type DeliveryState = 'pending' | 'sent' | 'failed';
 
 /**
+ * DesiredDatacenter
+ */
+export type DesiredDatacenter = {
+    /**
+     * Region
+     *
+     * By which it is known again: a cluster has at most one data centre in a region
+     */
+    region: string;
+    /**
+     * Zones
+     */
+    zones: Array<string>;
+    /**
+     * Machine Type
+     */
+    machine_type: string;
+    /**
+     * Nodes Per Zone
+     */
+    nodes_per_zone: number;
+};
+
+/**
  * DesiredState
  *
  * What a cluster should be. What is left out stays as it is; several differences become several changes.
+ *
+ * What can never be changed may be named, too: the plan then says why not, and what to do instead.
  */
 export type DesiredState = {
     /**
      * Kind
      */
     kind: 'desired_state';
+    /**
+     * Datacenters
+     *
+     * All that there should be, in any order. Instead of datacenter, nodes_per_zone and machine_type
+     */
+    datacenters?: Array<DesiredDatacenter> | null;
     /**
      * Datacenter
      *
@@ -4943,6 +4975,24 @@ export type DesiredState = {
     settings?: {
         [key: string]: unknown;
     } | null;
+    /**
+     * Engine
+     *
+     * Stays as it was ordered
+     */
+    engine?: string | null;
+    /**
+     * Provider
+     *
+     * Stays as it was ordered
+     */
+    provider?: string | null;
+    /**
+     * Cloud Account
+     *
+     * Id; empty: the installation's own. Stays as it was ordered
+     */
+    cloud_account?: string | null;
 };
 
 /**
@@ -9056,7 +9106,7 @@ export type PlannedChange = {
     /**
      * Kind
      *
-     * As in the body of change_cluster
+     * As in the body of change_cluster; desired_state: what can never be changed
      */
     kind: string;
     /**
@@ -9064,6 +9114,20 @@ export type PlannedChange = {
      */
     title: string;
     mode: Mode;
+    /**
+     * Change
+     *
+     * The body with which change_cluster carries it out; null where it can never be
+     */
+    change: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Field
+     *
+     * What of the wish is not possible, dotted: datacenters.0.zones; else null
+     */
+    field: string | null;
     /**
      * Reason
      *
