@@ -19,16 +19,13 @@ reconcilers only and while 200 orders are carried out, and how long these take. 
 import argparse
 import http.client
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +36,7 @@ from e2e.bench.durable import Processes, Stores, durable_stores
 from e2e.bench.fleet_rows import REGION, ZONES, plant_clusters
 from e2e.bench.tenants import Tenant, tenant_of
 from e2e.serving import Server, serving
-from infra.local import services
+from e2e.simulated import fleet_simulator, start_celery, wait
 from provisioner.fleet.client import Fleet
 
 WORKERS = 4
@@ -57,25 +54,11 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rm-fleet-") as folder:
         socket = Path(folder) / "fleet.sock"
-        os.environ.update(
-            RINGMASTER_TEST_FLEET=str(socket),
-            RINGMASTER_TEST_CATALOG="true",
-            RINGMASTER_PUBLIC_URL="http://127.0.0.1:1",
-        )
-        with _simulator(socket) as fleet, durable_stores(["shared_preload_libraries=pg_stat_statements"]) as stores:
+        with (
+            fleet_simulator(socket) as fleet,
+            durable_stores(["shared_preload_libraries=pg_stat_statements"]) as stores,
+        ):
             return run(stores, fleet, options)
-
-
-@contextmanager
-def _simulator(socket: Path) -> Iterator[Fleet]:
-    command = [sys.executable, "-m", "provisioner.fleet.server", str(socket)]
-    process = subprocess.Popen([*services.dying_with_parent("TERM", wanted=True), *command])
-    try:
-        _wait(socket.exists, 60)
-        yield Fleet(socket)
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @dataclass(frozen=True)
@@ -121,7 +104,7 @@ class ControlPlane:
         self._roots: dict[str, list[psutil.Process]] = {"api": [psutil.Process(api.pid)]}
         for number in range(2):
             name = ("worker", "beat")[number]
-            self._roots[name] = [psutil.Process(_start(processes, name, stores))]
+            self._roots[name] = [psutil.Process(start_celery(processes, name, stores, workers=WORKERS))]
         self._roots["postgres"] = [p for p in me.children() if _runs(p, "postgres")]
         self._roots["redis"] = [p for p in me.children() if _runs(p, "redis")]
 
@@ -137,14 +120,6 @@ class ControlPlane:
         for root in self._roots[name]:
             found += [root, *root.children(recursive=True)]
         return found
-
-
-def _start(processes: Processes, name: str, stores: Stores) -> int:
-    celery = ("celery", "--app=provisioner.worker", "--quiet")
-    if name == "beat":
-        return processes.start("beat", *celery, "beat", f"--schedule={stores.folder / 'schedule'}", "--pidfile=")
-    without = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    return processes.start("worker", *celery, "worker", "--pool=prefork", f"--concurrency={WORKERS}", *without)
 
 
 def _runs(process: psutil.Process, what: str) -> bool:
@@ -217,9 +192,9 @@ def measure(plane: ControlPlane, fleet: Fleet, *, clusters: int, nodes: int, sec
     from backend.clusters.models import Node
     from provisioner.reconcile import lasting
 
-    _wait(lambda: not Node.objects.filter(deleted_at=None, observed_at=None).exists(), 900)
+    wait(lambda: not Node.objects.filter(deleted_at=None, observed_at=None).exists(), 900)
     turn = lasting.recall("health").get("turn", 0)
-    _wait(lambda: lasting.recall("health").get("turn", 0) >= turn + 2, 900)
+    wait(lambda: lasting.recall("health").get("turn", 0) >= turn + 2, 900)
     time.sleep(_SETTLE_SECONDS)
     cpu, statements, looks = plane.cpu(), _statements(), fleet.world("looks")
     began = time.monotonic()
@@ -277,9 +252,9 @@ def see_a_death(fleet: Fleet) -> tuple[float, float]:
     def state() -> str:
         return Node.objects.values_list("state", flat=True).get(id=victim.id)
 
-    _wait(lambda: state() == "down", 300)
+    wait(lambda: state() == "down", 300)
     seen = time.monotonic() - began
-    _wait(lambda: state() == "up", 300)
+    wait(lambda: state() == "up", 300)
     healed = time.monotonic() - began
     print(
         f"\na machine's death was seen after {seen:.1f} s; it was started, and served after {healed:.1f} s", flush=True
@@ -345,7 +320,7 @@ def order_many(api: Server, tenant: Tenant, number: int) -> Orders:
             ordered = list(pool.map(lambda one: _order(api, tenant, one), range(number)))
             accepted = time.monotonic() - began
             open_ones = Operation.objects.filter(id__in=ordered).exclude(state__in=["succeeded", "failed", "cancelled"])
-            _wait(lambda: not open_ones.exists(), 900)
+            wait(lambda: not open_ones.exists(), 900)
             seconds = time.monotonic() - began
         finally:
             done.set()
@@ -405,14 +380,6 @@ def report(small: Usage, large: Usage, death: tuple[float, float], quiet: tuple[
         )
     )
     return 0 if good else 1
-
-
-def _wait(over: Callable[[], bool], seconds: float) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not over():
-        if time.monotonic() > give_up_at:
-            raise TimeoutError("waited in vain")
-        time.sleep(0.2)
 
 
 if __name__ == "__main__":
