@@ -184,6 +184,7 @@ def _possible(change: AnyChange, facts: Facts, proposal: Proposal, beside: Besid
         "change": change.model_dump(mode="json", exclude_none=True),
         "field": None,
         "mode": proposal.mode if beside.refusal is None else Mode.NOT_POSSIBLE,
+        "code": beside.refusal and beside.refusal.code,
         "reason": beside.refusal and beside.refusal.message,
         "hint": beside.refusal and beside.refusal.hint,
         "steps": _work(planned),
@@ -210,7 +211,7 @@ def _not_possible(change: AnyChange, refused: Refused, beside: Beside) -> dict[s
         "change": change.model_dump(mode="json", exclude_none=True),
     }
     if beside.refusal is not None:
-        found |= {"reason": beside.refusal.message, "hint": beside.refusal.hint or None, "field": None}
+        found |= {"code": beside.refusal.code, "reason": beside.refusal.message, "hint": beside.refusal.hint or None, "field": None}
     return found
 
 
@@ -222,6 +223,7 @@ def _never(refused: Refused) -> dict[str, Any]:
         "mode": Mode.NOT_POSSIBLE,
         "change": None,
         "field": refused.field,
+        "code": refused.code,
         "reason": refused.sentence,
         "hint": refused.hint or None,
         "steps": [],

@@ -274,6 +274,7 @@ class PlannedChange(Schema):
         description="The body with which change_cluster carries it out; null where it can never be"
     )
     field: str | None = Field(description="What of the wish is not possible, dotted: datacenters.0.zones; else null")
+    code: str | None = Field(description="Of the refusal, as change_cluster would answer; null when it is possible")
     reason: str | None = Field(description="Why it is not possible now, with the arithmetic; null when it is")
     hint: str | None = Field(description="What to do about it")
     steps: list[PlannedWork]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import unwrap
 from typing import Any
 
 from django.http import Http404, HttpRequest
@@ -24,6 +25,7 @@ from backend.budgets.api import router as budgets
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
+from backend.config import rehearsal
 from backend.config.openapi import DESCRIPTION, complete
 from backend.connections.api import router as connections
 from backend.console.api import router as console
@@ -68,14 +70,21 @@ class RingmasterAPI(NinjaAPI):
 
 
 def answered_once(run: Run) -> Run:
-    """Honours ``Idempotency-Key`` on every write, around the whole route: checks, change and answer."""
+    """Honours ``Idempotency-Key`` and ``dry_run`` on every write, around the whole route: checks, change and answer."""
+
+    # Below all decorators is the method of ninja's Operation.
+    name: str = unwrap(run).__self__.operation_id  # type: ignore[attr-defined]
 
     @wraps(run)
     def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
-        key = request.headers.get(idempotency.HEADER)
-        if key is None or request.method in SAFE_METHODS or (who := find_identity(request)) is None:
+        if request.method in SAFE_METHODS or (who := find_identity(request)) is None:
             return run(request, **kwargs)
+        key = request.headers.get(idempotency.HEADER)
         try:
+            if rehearsal.wanted(request):
+                return rehearsal.rehearse(name, lambda: run(request, **kwargs))
+            if key is None:
+                return run(request, **kwargs)
             return idempotency.once(
                 request,
                 organisation_id=who.organisation_id,

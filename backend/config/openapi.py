@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from backend.config import rehearsal
 from backend.core.errors import Error
 from backend.core.idempotency import HEADER, KEY_PATTERN, REPLAYED_HEADER
 
@@ -80,7 +81,7 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components["schemas"]["Error"] = error
     components["schemas"] = dict(sorted(components["schemas"].items()))
     components["responses"] = {f"Error{status}": _error_response(text) for status, text in _ERRORS.items()}
-    components["parameters"] = {"IdempotencyKey": _IDEMPOTENCY_PARAMETER}
+    components["parameters"] = {"DryRun": rehearsal.DESCRIBED, "IdempotencyKey": _IDEMPOTENCY_PARAMETER}
     schema["paths"] = dict(sorted(schema["paths"].items()))
     for path, methods in schema["paths"].items():
         for method in _METHODS:
@@ -122,3 +123,5 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     operation["responses"] = {str(status): responses[status] for status in sorted(responses)}
     if writes and not public:
         operation["parameters"] = [*operation["parameters"], {"$ref": "#/components/parameters/IdempotencyKey"}]
+        rehearsal.describe(operation)
+        operation["responses"] = dict(sorted(operation["responses"].items()))

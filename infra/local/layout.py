@@ -37,6 +37,11 @@ class Layout:
         return self.cache / "bin" / "agent"
 
     @property
+    def terraform(self) -> Path:
+        """The built provider, as Terraform wants it in a `filesystem_mirror`, and the `terraformrc` that says so."""
+        return self.cache / "terraform"
+
+    @property
     def console(self) -> Path:
         """The built console, as the API serves it."""
         return self.checkout / "frontend" / "dist"

@@ -39,12 +39,16 @@ def checks(place: Layout) -> list[Check]:
     root = place.checkout
     tools = place.venv / "bin"
     agent = root / "images" / "agent"
+    terraform = root / "infra" / "terraform-provider"
     python = str(place.python)
     compose = ("docker-compose",) if shutil.which("docker-compose") else ("docker", "compose")
     return [
         Check("mypy", (str(tools / "mypy"),), root),
         Check("go vet", ("go", "vet", "-tags", "engine,bench", "./..."), agent),
         Check("staticcheck", (*_staticcheck(agent), "-tags", "engine,bench", "./..."), agent),
+        Check("go vet, Terraform", ("go", "vet", "./..."), terraform),
+        Check("staticcheck, Terraform", (*_staticcheck(terraform), "./..."), terraform),
+        Check("gofmt", function=lambda: _gofmt(agent, terraform)),
         Check("console", (str(tools / "npm"), "run", "--silent", "lint"), root / "frontend"),
         *([Check("e2e", (str(tools / "npm"), "run", "--silent", "lint"), root / "e2e")] if _has_lint(root) else []),
         Check("generated files", function=lambda: generating.out_of_date(place)),
@@ -125,6 +129,12 @@ def _staticcheck(agent: Path) -> tuple[str, ...]:
     """The version that the module pins as a tool, if it does."""
     pinned = "cmd/staticcheck" in (agent / "go.mod").read_text()
     return ("go", "tool", "staticcheck") if pinned else ("go", "run", _STATICCHECK)
+
+
+def _gofmt(*folders: Path) -> str:
+    """Names what is not formatted."""
+    found = subprocess.run(("gofmt", "-l", *folders), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return found.stdout + found.stderr
 
 
 def _has_lint(root: Path) -> bool:

@@ -9,6 +9,7 @@ import argparse
 import fcntl
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -195,6 +196,7 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
             (root / "images" / "agent",),
             (place.agent,),
         ),
+        *([_terraform(place)] if development else []),
         Step(
             "engine",
             # By name: the environment's python3 may be half-made while this runs beside it.
@@ -275,6 +277,36 @@ def _build_agent(run: Run, place: Layout) -> None:
     build: list[str | Path] = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", new, "./cmd/agent"]
     run(build, cwd=place.checkout / "images" / "agent", variables={"CGO_ENABLED": "0"})
     new.replace(place.agent)
+
+
+_GO_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_TERRAFORM_HOST = "ringmaster.internal/ringmaster/ringmaster"
+
+
+def _terraform(place: Layout) -> Step:
+    """The Terraform provider, where a configuration of this machine finds it."""
+    source = place.checkout / "infra" / "terraform-provider"
+    version = (source / "VERSION").read_text().strip()
+    folder = (
+        place.terraform
+        / _TERRAFORM_HOST
+        / version
+        / f"linux_{_GO_ARCHITECTURES.get(platform.machine(), platform.machine())}"
+    )
+    program = folder / f"terraform-provider-ringmaster_v{version}"
+    settings = place.terraform / "terraformrc"
+
+    def build(run: Run) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        flags = f"-s -w -X main.version={version}"
+        run(
+            ["go", "build", "-trimpath", f"-ldflags={flags}", "-o", program, "."],
+            cwd=source,
+            variables={"CGO_ENABLED": "0"},
+        )
+        settings.write_text(f'provider_installation {{\n  filesystem_mirror {{ path = "{place.terraform}" }}\n}}\n')
+
+    return Step("terraform", build, (source,), (program, settings))
 
 
 def _environment(place: Layout) -> dict[str, str]:

@@ -9129,6 +9129,12 @@ export type PlannedChange = {
      */
     field: string | null;
     /**
+     * Code
+     *
+     * Of the refusal, as change_cluster would answer; null when it is possible
+     */
+    code: string | null;
+    /**
      * Reason
      *
      * Why it is not possible now, with the arithmetic; null when it is
@@ -13218,6 +13224,11 @@ export type CqlSessionOrderWritable = {
      */
     password: string;
 };
+
+/**
+ * true: everything is checked as if it were done, and nothing is. Answers 204 where it would succeed, with the header Ringmaster-Dry-Run saying what it would answer, and else the same refusal.
+ */
+export type DryRun = boolean;
 
 /**
  * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.

@@ -1,0 +1,40 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// split cuts an id to import into as many words as there are names; the last may hold slashes.
+func split(id string, names []string) ([]string, error) {
+	words := strings.SplitN(id, "/", len(names))
+	for _, word := range words {
+		if word == "" || len(words) != len(names) {
+			return nil, fmt.Errorf("%q is not %s", id, strings.ToUpper(strings.Join(names, "/")))
+		}
+	}
+	return words, nil
+}
+
+// ID is the attribute by which the server knows the thing.
+func ID(prefix string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: "`" + prefix + "_…`", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Anew is an attribute for which the thing is made anew: for what holds no data.
+func Anew(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required: true, MarkdownDescription: description + " Another one makes it anew.",
+		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+// Text is null where the API says null.
+func Text(of *string) types.String { return types.StringPointerValue(of) }

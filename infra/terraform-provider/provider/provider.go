@@ -1,0 +1,102 @@
+// Package provider joins what Terraform can manage of Ringmaster.
+package provider
+
+import (
+	"context"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"ringmaster/terraform-provider/client"
+	"ringmaster/terraform-provider/cluster"
+)
+
+// Address is how configurations name the provider. The host is nobody's, so that Terraform takes it from where it was
+// installed and never fetches another of that name.
+const Address = "ringmaster.internal/ringmaster/ringmaster"
+
+type ringmaster struct{ version string }
+
+// New makes a provider of a version.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &ringmaster{version} }
+}
+
+func (r *ringmaster) Metadata(_ context.Context, _ provider.MetadataRequest, response *provider.MetadataResponse) {
+	response.TypeName, response.Version = "ringmaster", r.version
+}
+
+func (r *ringmaster) Schema(_ context.Context, _ provider.SchemaRequest, response *provider.SchemaResponse) {
+	response.Schema = schema.Schema{
+		MarkdownDescription: "Orders CQL database clusters from a Ringmaster installation, and keeps them as the configuration says. " +
+			"Nothing that holds data is ever replaced: what cannot be changed in place is refused when it is planned, with the server's reason.",
+		Attributes: map[string]schema.Attribute{
+			"url": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Where the console is: `https://ringmaster.example`. Or the variable `RINGMASTER_URL`.",
+			},
+			"token": schema.StringAttribute{
+				Optional: true, Sensitive: true, MarkdownDescription: "An API token. Or the variable `RINGMASTER_TOKEN`, which is better: it stands in no file.",
+			},
+			"organisation": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Id (`org_…`), where the token's owner belongs to several. Or the variable `RINGMASTER_ORGANISATION`.",
+			},
+		},
+	}
+}
+
+type settings struct {
+	URL          types.String `tfsdk:"url"`
+	Token        types.String `tfsdk:"token"`
+	Organisation types.String `tfsdk:"organisation"`
+}
+
+func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRequest, response *provider.ConfigureResponse) {
+	var given settings
+	response.Diagnostics.Append(request.Config.Get(ctx, &given)...)
+	if response.Diagnostics.HasError() {
+		return
+	}
+	of := func(value types.String, variable string) string {
+		if value.ValueString() != "" {
+			return value.ValueString()
+		}
+		return os.Getenv(variable)
+	}
+	with := client.Settings{
+		URL: of(given.URL, "RINGMASTER_URL"), Token: of(given.Token, "RINGMASTER_TOKEN"),
+		Organisation: of(given.Organisation, "RINGMASTER_ORGANISATION"), Agent: "terraform-provider-ringmaster/" + r.version,
+	}
+	if with.URL == "" {
+		response.Diagnostics.AddAttributeError(path.Root("url"), "No address", "Set url, or the variable RINGMASTER_URL: https://ringmaster.example.")
+	}
+	if with.Token == "" {
+		response.Diagnostics.AddAttributeError(path.Root("token"), "No token", "Make a token in the console (Tokens), and set the variable RINGMASTER_TOKEN.")
+	}
+	if response.Diagnostics.HasError() {
+		return
+	}
+	made, err := client.New(with)
+	if err != nil {
+		response.Diagnostics.AddAttributeError(path.Root("url"), "No address", err.Error())
+		return
+	}
+	response.ResourceData, response.DataSourceData, response.EphemeralResourceData = made, made, made
+}
+
+func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{cluster.New}
+}
+
+func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+func (r *ringmaster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return nil
+}
+
+var _ provider.ProviderWithEphemeralResources = (*ringmaster)(nil)
