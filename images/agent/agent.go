@@ -118,7 +118,7 @@ func JobKinds() []JobKind {
 		Roles, ChangeRole, Grant, Revoke, Allowlist, Keyspaces, Replicate, Settings, ApplySettings, ReloadTLS, MeasureIO,
 		Repair, SetThroughput, SetArchive, ReplayArchive, Diagnose, RunCommand,
 	}
-	return append(append(kinds, BackupJobKinds()...), TableJobKinds()...)
+	return slices.Concat(kinds, BackupJobKinds(), TableJobKinds(), WorkloadJobKinds())
 }
 
 // JobState is where a job stands.

@@ -547,7 +547,7 @@ class Job(BaseModel):
     )
     error: Error | None
     finished_at: AwareDatetime | None
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table", "load-workload", "run-workload"]
     message: str
     name: str
     progress: float
@@ -567,7 +567,7 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table"]
+    kind: Literal["install", "start", "stop", "drain", "secure", "rotate-password", "prove", "describe-ring", "decommission", "remove-node", "cleanup", "rebuild", "upgrade-sstables", "stream-limit", "describe-data", "plant-canary", "read-canary", "inspect", "roles", "change-role", "grant", "revoke", "allowlist", "keyspaces", "replicate", "settings", "apply-settings", "reload-tls", "measure-io", "repair", "set-throughput", "set-archive", "replay-archive", "diagnose", "run-command", "snapshot", "clear-snapshot", "index-snapshot", "upload-bundles", "verify-objects", "fetch-bundles", "import-bundles", "drop-restore", "describe-schema", "create-schema", "truncate-tables", "fetch-files", "digest-table", "hold-tablets", "release-tablets", "describe-tables", "alter-table", "rewrite-table", "load-workload", "run-workload"]
     parameters: dict[str, Any] | None = None
 
 
@@ -612,6 +612,15 @@ class Keyspaces(BaseModel):
         extra="ignore",
     )
     keyspaces: list[Keyspace]
+
+
+class LoadWorkloadParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    replication: dict[str, Any]
+    rows: int
+    workload: Literal["key-value", "timeseries", "orders"]
 
 
 class LogLine(BaseModel):
@@ -897,6 +906,16 @@ class RotateParameters(BaseModel):
     control_username: str
     password_hash: str
     username: str
+
+
+class RunWorkloadParameters(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    operations_per_second: int
+    rows: int
+    until: AwareDatetime
+    workload: Literal["key-value", "timeseries", "orders"]
 
 
 class RunningRepair(BaseModel):
@@ -1345,6 +1364,21 @@ class VerifyObjectsParameters(BaseModel):
     objects: list[StoredObject]
     parallel: int | None = None
     store: Store
+
+
+class WorkloadDone(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    reads: int
+    writes: int
+
+
+class WorkloadLoaded(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    rows: int
 
 
 class AnswerFlame(BaseModel):

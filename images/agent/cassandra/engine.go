@@ -242,6 +242,9 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.DescribeTables: worker(e.describeTables),
 		agent.AlterTable:     worker(e.alterTable),
 		agent.RewriteTable:   worker(e.rewriteTable),
+
+		agent.LoadWorkload: worker(e.loadWorkload),
+		agent.RunWorkload:  worker(e.runWorkload),
 	}
 }
 

@@ -284,6 +284,9 @@ func (e *Engine) jobs() map[agent.JobKind]job {
 		agent.CreateSchema:   worker(e.createSchema),
 		agent.TruncateTables: worker(e.truncateTables),
 		agent.DigestTable:    worker(e.digestTable),
+
+		agent.LoadWorkload: worker(e.loadWorkload),
+		agent.RunWorkload:  worker(e.runWorkload),
 	}
 }
 

@@ -38,6 +38,7 @@ func apiSchema() map[string]any {
 		agent.DiagnoseParameters{}, agent.Answer{}, agent.CommandParameters{}, agent.CommandDone{},
 		agent.StatementRequest{}, agent.Statement{},
 		agent.TablesDescribed{}, agent.AlterTableParameters{}, agent.TableAltered{}, agent.RewriteTableParameters{},
+		agent.LoadWorkloadParameters{}, agent.WorkloadLoaded{}, agent.RunWorkloadParameters{}, agent.WorkloadDone{},
 	} {
 		describe(reflect.TypeOf(value), definitions)
 	}
@@ -63,6 +64,7 @@ var closed = map[reflect.Type][]any{
 	reflect.TypeFor[agent.StoreKind]():        words(agent.FolderStore, agent.S3Store, agent.GCSStore),
 	reflect.TypeFor[agent.VerifyMode]():       words(agent.VerifySize, agent.VerifyContent),
 	reflect.TypeFor[agent.BadReason]():        words(agent.ObjectMissing, agent.ObjectSize, agent.ObjectContent),
+	reflect.TypeFor[agent.Workload]():         words(agent.Workloads()...),
 	reflect.TypeFor[agent.ArchiveEntryKind](): words(agent.ArchivePiece, agent.ArchiveGap),
 	reflect.TypeFor[iomeasure.Verdict]():      words(iomeasure.Stable, iomeasure.Usable, iomeasure.Noisy),
 }

@@ -13,7 +13,7 @@ import (
 	"ringmaster/agent/agenttest"
 )
 
-// TestTablesAreDescribedAndAltered asks a real engine how its tables are set, and sets one.
+// TestTablesAreDescribedAndAltered asks a real engine how its tables are set, and sets one; then the workloads of test drives run on it.
 func TestTablesAreDescribedAndAltered(t *testing.T) {
 	cache := os.Getenv("RINGMASTER_CACHE_DIR")
 	if cache == "" {
@@ -107,4 +107,5 @@ func TestTablesAreDescribedAndAltered(t *testing.T) {
 	}, "unknown-table")
 	b.refuse("of-the-engine", agent.RewriteTable, map[string]any{"keyspace": "system_auth", "table": "roles"}, "invalid-parameters")
 	b.job(agent.RewriteTable, map[string]any{"keyspace": "shop", "table": "Orders"}, nil)
+	workloadsRun(t, b)
 }
