@@ -26,6 +26,7 @@ from provisioner.reconcile import (
     connections,
     costs,
     drift,
+    drives,
     healing,
     health,
     images,
@@ -250,6 +251,13 @@ def reconcile_budgets() -> None:
     """See provisioner/reconcile/budgets.py."""
     close_old_connections()
     budgets.look()
+
+
+@shared_task(name="provisioner.reconcile_drives", time_limit=RECONCILE_LIMIT)
+def reconcile_drives() -> None:
+    """See provisioner/reconcile/drives.py."""
+    close_old_connections()
+    drives.see_to_test_drives()
 
 
 @shared_task(name="provisioner.ping")

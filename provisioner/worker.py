@@ -91,6 +91,7 @@ app.conf.update(
         "advice": {"task": "provisioner.reconcile_advice", "schedule": 10.0, "options": {"expires": 10}},
         "costs": {"task": "provisioner.reconcile_costs", "schedule": 300.0, "options": {"expires": 300}},
         "budgets": {"task": "provisioner.reconcile_budgets", "schedule": 300.0, "options": {"expires": 300}},
+        "drives": {"task": "provisioner.reconcile_drives", "schedule": 30.0, "options": {"expires": 30}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
     # How late beat may notice that something is due, in seconds.

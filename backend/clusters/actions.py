@@ -4,11 +4,12 @@ What the provisioner finds out is written by lifecycle.py.
 """
 
 import secrets
-from datetime import date, time
+from datetime import date, time, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
@@ -71,7 +72,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         vault.keep(cluster.id, SecretPurpose.CLUSTER_CA_KEY, ca.key_pem, certificate=ca.certificate_pem)
         vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, _new_password())
         vault.keep(cluster.id, SecretPurpose.CONTROL_PASSWORD, secrets.token_urlsafe(_CONTROL_PASSWORD_BYTES).encode())
-        groups = plans.create_cluster(nodes, firewall=has_firewall(cluster.provider))
+        firewall, test_drive = has_firewall(cluster.provider), order.test_drive is not None
+        groups = plans.create_cluster(nodes, firewall=firewall, test_drive=test_drive)
         operation = _start(who, cluster, "create_cluster", groups, plans.CREATE_SECONDS)
         _record(who, cluster, "cluster.create", after=order.model_dump(mode="json"))
         return _started(who, cluster.id, operation)
@@ -97,6 +99,7 @@ def _insert(who: Identity, checked: CheckedOrder, account: CloudAccount | None, 
                 options=order.options.model_dump(),
                 termination_protection=order.termination_protection,
                 **_healing_columns(order.healing),
+                **_test_drive_columns(order),
                 admin_username=ADMIN_USERNAME,
                 ca_certificate=ca_certificate,
                 created_by=who.actor,
@@ -133,6 +136,13 @@ def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, A
     require(who, Permission.CLUSTERS_WRITE)
     cluster = _locked(who, cluster_id)
     _refuse(cluster, None, reason_against_updating(ClusterState(cluster.state), may=True))
+    if cluster.expires_at is not None and wanted.termination_protection:
+        raise Conflict(
+            "test_drive_protected",
+            f"{cluster.name} is a test drive, which is deleted by itself.",
+            hint="Keep it (keep_test_drive): it is protected then.",
+            field="termination_protection",
+        )
     columns = _update_columns(cluster, wanted)
     if wanted.image_build and wanted.image_build != cluster.image_build:
         ordering.raise_without_images(
@@ -168,6 +178,19 @@ def _update_columns(cluster: Cluster, wanted: ClusterUpdate) -> dict[str, Any]:
 
 def _healing_columns(wanted: HealingWish) -> dict[str, Any]:
     return {f"healing_{name}": value for name, value in wanted.model_dump(exclude_none=True).items()}
+
+
+def _test_drive_columns(order: ClusterOrder) -> dict[str, Any]:
+    if order.test_drive is None:
+        return {}
+    about = order.test_drive.model_dump(mode="json", exclude={"hours"})
+    return {"test_drive": about, **ends_in(order.test_drive.hours)}
+
+
+def ends_in(hours: int) -> dict[str, Any]:
+    """Columns of a test drive that ends in so many hours. People are told an hour before, or a quarter of them."""
+    now, left = timezone.now(), timedelta(hours=hours)
+    return {"expires_at": now + left, "expiry_warning_at": now + left - min(left / 4, timedelta(hours=1))}
 
 
 def _write_update(cluster: Cluster, columns: dict[str, Any]) -> None:

@@ -33,6 +33,12 @@ class Cluster(models.Model):
         default=dict, help_text="Engine settings that differ from the engine's own values, as the catalogue names them"
     )
     termination_protection = models.BooleanField(default=False, help_text="While on, it cannot be deleted")
+    test_drive = models.JSONField(
+        null=True, help_text="workload, rows, operations_per_second; null: it is none, and no workload runs any more"
+    )
+    expires_at = models.DateTimeField(null=True, help_text="When a test drive is deleted by itself; null: never")
+    expiry_warning_at = models.DateTimeField(null=True, help_text="When receivers of alerts are told that it will be")
+    expiry_told_at = models.DateTimeField(null=True, help_text="They were told, and not yet that this is over")
     healing_mode = models.CharField(max_length=8, default=HealingMode.ACT)
     healing_grace_seconds = models.PositiveIntegerField(
         default=300, help_text="Seconds a machine must be dead before its node is replaced"
@@ -58,9 +64,19 @@ class Cluster(models.Model):
             models.CheckConstraint(
                 condition=models.Q(healing_mode__in=[m.value for m in HealingMode]), name="healing_mode_known"
             ),
+            models.CheckConstraint(
+                condition=models.Q(expires_at=None)
+                | models.Q(test_drive__isnull=False, expiry_warning_at__isnull=False, termination_protection=False),
+                name="test_drive_can_end",
+            ),
         ]
         indexes = [
             models.Index(fields=["organisation", "-id"], condition=models.Q(deleted_at=None), name="cluster_list"),
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(test_drive__isnull=False) | models.Q(expiry_told_at__isnull=False),
+                name="cluster_test_drives",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.db.models.functions import Lower
+from django.utils import timezone
 
 from backend.accounts.queries import Identity
 from backend.catalog import queries as catalog
@@ -18,7 +20,7 @@ from backend.clusters.queries import room_in, room_warning, used_memory_mib
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
 from backend.images.queries import missing_of_build
-from backend.prices.estimate import Shape
+from backend.prices.estimate import Amounts, Shape
 from backend.prices.estimates import machines_on_demand
 
 
@@ -71,6 +73,12 @@ def check_words(order: ClusterOrder) -> CheckedOrder:
     if len(set(order.zones)) != len(order.zones):
         doubled = next(zone for zone in order.zones if order.zones.count(zone) > 1)
         problems.add("duplicate_zone", "zones", f"The zone {doubled} is named more than once.")
+    if order.test_drive is not None and order.termination_protection:
+        problems.add(
+            "test_drive_protected",
+            "termination_protection",
+            "A test drive is deleted by itself; leave its protection off.",
+        )
     problems.raise_if_any()
     assert region is not None
     assert machine_type is not None
@@ -257,6 +265,14 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         "memory_mib_total": checked.nodes_total * checked.machine_type.memory_mib,
         "nodes_that_fit": fit,
         "cost": cost and asdict(cost),
+        "test_drive": _test_drive(order, cost),
         "warnings": [] if warning is None else [warning],
         "expected_seconds": CREATE_SECONDS,
     }
+
+
+def _test_drive(order: ClusterOrder, cost: Amounts | None) -> dict[str, Any] | None:
+    if order.test_drive is None:
+        return None
+    hours = order.test_drive.hours
+    return {"expires_at": timezone.now() + timedelta(hours=hours), "micros": cost and cost.hour * hours}

@@ -29,7 +29,7 @@ def allow_clients(datacenter: Datacenter) -> PlannedStep:
     return PlannedStep("allow_clients", title, datacenter.id, datacenter.name, deadline_seconds=120)
 
 
-def create_cluster(nodes: Sequence[Node], *, firewall: bool) -> list[list[PlannedStep]]:
+def create_cluster(nodes: Sequence[Node], *, firewall: bool, test_drive: bool = False) -> list[list[PlannedStep]]:
     """Machines first, because every node's configuration names all addresses; then all engines side by side."""
     return [
         [
@@ -44,6 +44,14 @@ def create_cluster(nodes: Sequence[Node], *, firewall: bool) -> list[list[Planne
         _per_node(nodes, "start_engine", "Start the engine", 180),
         [PlannedStep("secure_cluster", "Set up roles, drop the default superuser", deadline_seconds=60)],
         _per_node(nodes, "prove_node", "Prove: ring, schema, write and read", 60),
+        *(_test_drive(nodes) if test_drive else []),
+    ]
+
+
+def _test_drive(nodes: Sequence[Node]) -> list[list[PlannedStep]]:
+    return [
+        [PlannedStep("load_data_set", "Load the data set of the test drive", deadline_seconds=600)],
+        _per_node(nodes, "start_workload", "Start the workload of the test drive", 60),
     ]
 
 

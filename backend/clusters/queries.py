@@ -30,6 +30,7 @@ from backend.clusters.states import (
     Weekday,
     reason_against_changing,
     reason_against_deleting,
+    reason_against_going_on,
     reason_against_node_action,
     reason_against_planning,
     reason_against_revealing,
@@ -59,6 +60,8 @@ _COLUMNS = (
     "options",
     "settings",
     "termination_protection",
+    "test_drive",
+    "expires_at",
     "healing_mode",
     "healing_grace_seconds",
     "healing_replacements_per_day",
@@ -73,7 +76,7 @@ _COLUMNS = (
     "maintenance",
     "current_operation",
 )
-_JSON_COLUMNS = ("options", "settings", "living_datacenters", "maintenance", "current_operation")
+_JSON_COLUMNS = ("options", "settings", "test_drive", "living_datacenters", "maintenance", "current_operation")
 _NODE_COLUMNS = (
     "id",
     "name",
@@ -242,8 +245,10 @@ def _cluster(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
         "replacements_per_day": row.pop("healing_replacements_per_day"),
     }
     row["maintenance"] = _maintenance(row["maintenance"])
-    protected = row["termination_protection"]
-    row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed, protected)
+    if row["expires_at"] is None:
+        row["test_drive"] = None
+    protected, test_drive = row["termination_protection"], row["test_drive"] is not None
+    row["allowed_actions"] = _allowed_actions(who.permissions, row["state"], kind, revealed, protected, test_drive)
     return row
 
 
@@ -272,7 +277,12 @@ def _openings(read: Sequence[Window], now: datetime) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _allowed_actions(
-    permissions: frozenset[Permission], state_word: str, busy_kind: str | None, revealed: bool, protected: bool
+    permissions: frozenset[Permission],
+    state_word: str,
+    busy_kind: str | None,
+    revealed: bool,
+    protected: bool,
+    test_drive: bool,
 ) -> Sequence[dict[str, object]]:
     """Few combinations exist, and a page of a list asks a hundred times."""
     state = ClusterState(state_word)
@@ -290,6 +300,8 @@ def _allowed_actions(
             "reveal_credentials", reason_against_revealing(state, may=may_read, busy_kind=busy_kind, revealed=revealed)
         ),
         allowed("rotate_credentials", reason_against_rotating(state, may=may_change, busy_kind=busy_kind)),
+        allowed("extend_test_drive", reason_against_going_on(state, may=may_change, test_drive=test_drive)),
+        allowed("keep_test_drive", reason_against_going_on(state, may=may_change, test_drive=test_drive)),
     )
 
 

@@ -8,6 +8,7 @@ from ninja import Schema
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from backend.clusters.states import ClusterState, HealingMode, NodeState, Weekday
+from backend.clusters.trial_schemas import OrderCheckOfTestDrive, TestDrive, TestDriveOrder
 from backend.core.schemas import AllowedAction, Line, RequestBody
 from backend.operations.schemas import Operation
 from backend.operations.states import OperationState
@@ -108,6 +109,9 @@ class ClusterOrder(RequestBody):
     options: ClusterOptions = Field(default_factory=ClusterOptions)
     termination_protection: bool = Field(False, description="While on, the cluster cannot be deleted")
     healing: HealingWish = Field(default_factory=HealingWish)
+    test_drive: TestDriveOrder | None = Field(
+        None, description="A short-lived cluster with a data set and a running workload; null: an ordinary one"
+    )
 
 
 class ClusterUpdate(RequestBody):
@@ -172,6 +176,8 @@ class Cluster(Schema):
     options: ClusterOptions
     settings: dict[str, Any] = Field(description="Engine settings that differ from the engine's own values")
     termination_protection: bool
+    test_drive: TestDrive | None = Field(description="null: an ordinary cluster")
+    expires_at: datetime | None = Field(description="When a test drive is deleted by itself; null: never")
     healing: Healing
     maintenance: Maintenance
     created_by: str
@@ -223,6 +229,7 @@ class OrderCheck(Schema):
         description="Its machines on demand, with mark-up and fees; traffic and backups depend on their use, see "
         "estimate_cost. null: the machine type has no price"
     )
+    test_drive: OrderCheckOfTestDrive | None = Field(description="null: the order is of an ordinary cluster")
     warnings: list[str] = Field(description="What is not known for sure, a sentence each; it does not stop an order")
     expected_seconds: int
 

@@ -31,6 +31,14 @@ class HealingMode(StrEnum):
     TELL = "tell"
 
 
+class Workload(StrEnum):
+    """What a test drive loads and runs: docs/test-drives.md. The agent has the tables (images/agent/workload)."""
+
+    KEY_VALUE = "key-value"
+    TIME_SERIES = "timeseries"
+    ORDERS = "orders"
+
+
 class Weekday(StrEnum):
     """In the order in which Python and the rows number them: Monday is 0."""
 
@@ -73,6 +81,7 @@ SERVING = (ClusterState.ACTIVE, ClusterState.DEGRADED)
 NODE_ACTIONS = ("replace_node", "restart_node", "stop_node", "start_node", "measure_disks")
 
 PROTECTED = "The cluster is protected against termination. Switch termination protection off first."
+NO_TEST_DRIVE = "The cluster is no test drive: it stays until somebody deletes it."
 _MAY_NOT_CHANGE = "Your role or token may not change clusters."
 _MAY_NOT_READ = "Your role or token may not see passwords."
 _MAY_NOT_SEE = "Your role or token may not see clusters."
@@ -149,6 +158,17 @@ def reason_against_updating(state: ClusterState, *, may: bool) -> str | None:
     if state is ClusterState.DELETED:
         return _GONE
     return None if may else _MAY_NOT_CHANGE
+
+
+def reason_against_going_on(state: ClusterState, *, may: bool, test_drive: bool) -> str | None:
+    """Against extending a test drive, and against keeping its cluster."""
+    if state is ClusterState.DELETED:
+        return _GONE
+    if not may:
+        return _MAY_NOT_CHANGE
+    if state is ClusterState.DELETING:
+        return why_busy("delete_cluster")
+    return None if test_drive else NO_TEST_DRIVE
 
 
 def reason_against_planning(state: ClusterState, *, may: bool) -> str | None:

@@ -41,6 +41,7 @@ from backend.operations.api import router as operations
 from backend.prices.api import router as prices
 from backend.repairs.api import router as repairs
 from backend.sizing.api import router as sizing
+from backend.test_drives.api import router as test_drives
 from backend.tuning.api import router as tuning
 
 Run = Callable[..., HttpResponseBase]
@@ -123,6 +124,7 @@ api.add_router("", costs)
 api.add_router("", budgets)
 api.add_router("", clusters)
 api.add_router("", access)
+api.add_router("", test_drives)
 api.add_router("", changes)
 api.add_router("", findings)
 api.add_router("", diagnostics)

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "backend.alerts",
     "backend.costs",
     "backend.budgets",
+    "backend.test_drives",
     "backend.config",
 ]
 

@@ -275,6 +275,20 @@ class FakeAgents:
             told[node.node_id] = f"{state} {node.running_version} {json.dumps(node.settings, sort_keys=True)}"
         return told
 
+    def workloads(self) -> dict[str, dict[str, Any]]:
+        """Of the nodes on which one runs: what it was told."""
+        jobs = [(node.node_id, job) for node in self._nodes() for job in node.jobs.values()]
+        return {
+            node_id: job["parameters"]
+            for node_id, job in jobs
+            if (job["kind"], job["state"]) == ("run-workload", "running")
+        }
+
+    def keyspaces(self, cluster_name: str) -> dict[str, dict[str, int]]:
+        """Replicas per data centre, of all that are not the engine's."""
+        with self._connection() as database:
+            return load_ring(database, cluster_name).keyspaces
+
     def certificate_serials(self) -> dict[str, str]:
         """Of the certificate that every engine shows to those who connect."""
         return {

@@ -5,7 +5,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from provisioner.agent import fake_access, fake_backups, fake_certificates, fake_ring, fake_schema
@@ -34,6 +34,11 @@ _MEASURED: dict[str, Any] = {
 }
 
 
+def _is_to_go_on(job: dict[str, Any]) -> bool:
+    """A workload ends when its time is over, however often one looks."""
+    return job["kind"] == "run-workload" and datetime.fromisoformat(job["parameters"]["until"]) > datetime.now(UTC)
+
+
 @dataclass(kw_only=True)
 class FakeCall:
     """One node during one call."""
@@ -58,7 +63,9 @@ class FakeCall:
             stored["empty"] = stored.get("empty", False) or self.streams_nothing
             needed = self.looks.get(stored["kind"], 0)
             began = stored["looks"] > 1 or self._begin(name, stored)
-            if began and stored["looks"] > needed:
+            if _is_to_go_on(stored):
+                pass
+            elif began and stored["looks"] > needed:
                 self._finish(stored)
             elif began:
                 stored["progress"] = stored["looks"] / (needed + 1)
@@ -182,6 +189,10 @@ class FakeCall:
                 result = fake_access.work(ring.access, ring.control_username, kind, parameters)
                 store(self.database, self._ring_id(), ring)
                 return result
+            case "load-workload":
+                return self._load_workload(parameters)
+            case "run-workload":
+                return {"reads": 0, "writes": 0}
             case "secure":
                 return self._secure(parameters)
             case "rotate-password":
@@ -300,6 +311,14 @@ class FakeCall:
                 return self.membership().read_canary()
             case _:
                 return self.membership().describe_data()
+
+    def _load_workload(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        ring = self._ring_up()
+        ring.keyspaces.setdefault("test_drive", dict(parameters["replication"]))
+        tables = ring.schema.setdefault("test_drive", {})
+        tables.setdefault(parameters["workload"], fake_schema.new_table(parameters["workload"]))
+        store(self.database, self._ring_id(), ring)
+        return {"rows": parameters["rows"]}
 
     def _diagnose(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """The status is the ring's; all else is answered with the question, which is enough to see it arrive."""

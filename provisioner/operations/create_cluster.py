@@ -1,7 +1,8 @@
 """Order to proved: machines, agents, configuration, engines side by side, roles, proof.
 
 The cluster becomes active only when every node has shown that it sees the whole ring and one schema, and that rows
-written at ALL are read back at ALL through it. The start settings are those of docs/engine-start.md.
+written at ALL are read back at ALL through it. A test drive has its data set and its workload by then. The start
+settings are those of docs/engine-start.md.
 """
 
 from backend.clusters import lifecycle, vault
@@ -10,6 +11,7 @@ from backend.operations.models import Operation
 from provisioner.operations import names
 from provisioner.operations.base import Done, OperationCode, Outcome, StepCode, StepContext, Wait
 from provisioner.operations.client_access import allow_clients
+from provisioner.operations.drive_steps import load_data_set, start_workload
 from provisioner.operations.machine_steps import (
     configure_first,
     ensure_machine,
@@ -94,6 +96,8 @@ CODE = OperationCode(
         "start_engine": StepCode(do=start_engine),
         "secure_cluster": StepCode(do=secure_cluster),
         "prove_node": StepCode(do=prove_node),
+        "load_data_set": StepCode(do=load_data_set),
+        "start_workload": StepCode(do=start_workload),
     },
     on_succeeded=_succeeded,
     on_cancelled=_cancelled,

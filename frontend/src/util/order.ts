@@ -18,7 +18,7 @@ export const STEP_FIELDS: readonly (readonly string[])[] = [
   ["engine", "engine_version"],
   ["provider", "cloud_account", "region", "zones"],
   ["machine_type", "nodes_per_zone"],
-  ["name", "options", "termination_protection"],
+  ["name", "options", "termination_protection", "test_drive"],
   [],
 ];
 
@@ -36,6 +36,7 @@ export function firstDraft(catalog: Catalog): Draft {
     ...inProvider(catalog, catalog.providers[0]?.id ?? ""),
     nodes_per_zone: 1,
     termination_protection: false,
+    test_drive: null,
     tags: [],
   };
 }

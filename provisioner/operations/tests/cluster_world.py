@@ -66,6 +66,8 @@ class ClusterWorld:
             "roles": sorted(self.agents.roles(cluster.ring_name)),
             "engines": self._engines(),
             "access": self._access(),
+            "keyspaces": self.agents.keyspaces(cluster.ring_name),
+            "workload": [node.id in self.agents.workloads() for node in self._nodes()],
             "cluster engine": (cluster.engine_version, cluster.settings),
             "nodes wanted": [(node.stop_wanted, node.engine_version, node.drift) for node in self._nodes()],
             "in force": [node.config_revision == node.running_revision for node in self._nodes()],
@@ -110,7 +112,7 @@ class ClusterWorld:
     def _nodes(self) -> list[Node]:
         return list(Node.objects.filter(cluster_id=self.cluster_id).order_by("position"))
 
-    def create(self) -> Operation:
+    def create(self, **more: Any) -> Operation:
         order = ClusterOrder(
             name="demo",
             engine=self.engine,
@@ -119,6 +121,7 @@ class ClusterWorld:
             zones=list(self.zones),
             machine_type="fake.small",
             nodes_per_zone=self.nodes_per_zone,
+            **more,
         )
         started = actions.create(self.who, order)
         self.cluster_id = started["cluster"]["id"]

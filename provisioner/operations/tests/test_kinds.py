@@ -25,12 +25,20 @@ def _rotate(world: ClusterWorld) -> Operation:
     return Operation.objects.get(id=actions.rotate_credentials(world.who, world.cluster_id)["operation"]["id"])
 
 
+def _create_test_drive(world: ClusterWorld) -> Operation:
+    world.zones = world.zones[:1]
+    return world.create(test_drive={"workload": "orders"})
+
+
 KINDS: list[tuple[OperationCode, Callable[[ClusterWorld], Operation]]] = [
     (create_cluster.CODE, ClusterWorld.create),
     (delete_cluster.CODE, _delete),
     (rotate_credentials.CODE, _rotate),
 ]
-every_kind = pytest.mark.parametrize(("code", "order"), KINDS, ids=[code.kind for code, _ in KINDS])
+TEST_DRIVE = (create_cluster.CODE, _create_test_drive)
+every_kind = pytest.mark.parametrize(
+    ("code", "order"), [*KINDS, TEST_DRIVE], ids=[*(code.kind for code, _ in KINDS), "test_drive"]
+)
 
 
 @pytest.fixture
@@ -67,7 +75,7 @@ def test_every_planned_step_has_code() -> None:
     datacenter = Datacenter(id="dc_1", name="dc")
     nodes = [Node(id=f"nod_{name}", name=name, datacenter=datacenter) for name in ("one", "two")]
     planned = [
-        (create_cluster.CODE, plans.create_cluster(nodes, firewall=True)),
+        (create_cluster.CODE, plans.create_cluster(nodes, firewall=True, test_drive=True)),
         (delete_cluster.CODE, plans.delete_cluster(nodes, connections=True)),
         (rotate_credentials.CODE, plans.rotate_credentials()),
     ]

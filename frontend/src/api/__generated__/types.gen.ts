@@ -3174,6 +3174,16 @@ export type Cluster = {
      * Termination Protection
      */
     termination_protection: boolean;
+    /**
+     * null: an ordinary cluster
+     */
+    test_drive: TestDrive | null;
+    /**
+     * Expires At
+     *
+     * When a test drive is deleted by itself; null: never
+     */
+    expires_at: string | null;
     healing: Healing;
     maintenance: Maintenance;
     /**
@@ -3464,6 +3474,10 @@ export type ClusterOrder = {
      */
     termination_protection?: boolean;
     healing?: HealingWish;
+    /**
+     * A short-lived cluster with a data set and a running workload; null: an ordinary one
+     */
+    test_drive?: TestDriveOrder | null;
 };
 
 /**
@@ -8909,6 +8923,10 @@ export type OrderCheck = {
      */
     cost: CostAmounts | null;
     /**
+     * null: the order is of an ordinary cluster
+     */
+    test_drive: OrderCheckOfTestDrive | null;
+    /**
      * Warnings
      *
      * What is not known for sure, a sentence each; it does not stop an order
@@ -8918,6 +8936,24 @@ export type OrderCheck = {
      * Expected Seconds
      */
     expected_seconds: number;
+};
+
+/**
+ * OrderCheckOfTestDrive
+ */
+export type OrderCheckOfTestDrive = {
+    /**
+     * Expires At
+     *
+     * When it would be deleted by itself, if it were ordered now
+     */
+    expires_at: string;
+    /**
+     * Micros
+     *
+     * What its machines would cost until then, in millionths of a US dollar, as in cost; null: no price
+     */
+    micros: number | null;
 };
 
 /**
@@ -12753,6 +12789,65 @@ export type TakeOverOrder = {
 export type Term = 'on_demand' | 'reserved_1y' | 'reserved_3y' | 'spot';
 
 /**
+ * TestDrive
+ */
+export type TestDrive = {
+    workload: Workload;
+    /**
+     * Rows
+     */
+    rows: number;
+    /**
+     * Operations Per Second
+     *
+     * On each node
+     */
+    operations_per_second: number;
+};
+
+/**
+ * TestDriveExtension
+ */
+export type TestDriveExtension = {
+    /**
+     * Hours
+     *
+     * From now, at most 168
+     */
+    hours?: number;
+};
+
+/**
+ * TestDriveOrder
+ *
+ * A cluster to try out: it comes with a data set and a workload that runs, and is deleted by itself.
+ */
+export type TestDriveOrder = {
+    /**
+     * Hours
+     *
+     * From now, at most 168
+     */
+    hours?: number;
+    /**
+     * key-value: single values by key, 80 % reads. timeseries: measurements of sensors, 80 % writes, each kept for a day. orders: orders and a list of them by customer, 70 % reads
+     */
+    workload?: Workload;
+    /**
+     * Rows
+     *
+     * Of the data set
+     */
+    rows?: number;
+    /**
+     * Operations Per Second
+     *
+     * Reads and writes together, at most, on each node
+     */
+    operations_per_second?: number;
+};
+
+/**
  * ThresholdFacts
  */
 export type ThresholdFacts = {
@@ -13206,6 +13301,13 @@ export type VerifyStarted = {
  * In the order in which Python and the rows number them: Monday is 0.
  */
 export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
+
+/**
+ * Workload
+ *
+ * What a test drive loads and runs: docs/test-drives.md. The agent has the tables (images/agent/workload).
+ */
+export type Workload = 'key-value' | 'timeseries' | 'orders';
 
 /**
  * CqlSessionOrder
@@ -23081,6 +23183,138 @@ export type GetTableSchemaResponses = {
 };
 
 export type GetTableSchemaResponse = GetTableSchemaResponses[keyof GetTableSchemaResponses];
+
+export type ExtendTestDriveData = {
+    body: TestDriveExtension;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/test-drive/extend';
+};
+
+export type ExtendTestDriveErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ExtendTestDriveError = ExtendTestDriveErrors[keyof ExtendTestDriveErrors];
+
+export type ExtendTestDriveResponses = {
+    /**
+     * OK
+     */
+    200: Cluster;
+};
+
+export type ExtendTestDriveResponse = ExtendTestDriveResponses[keyof ExtendTestDriveResponses];
+
+export type KeepTestDriveData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Cluster Id
+         */
+        cluster_id: string;
+    };
+    query?: never;
+    url: '/api/v1/clusters/{cluster_id}/test-drive/keep';
+};
+
+export type KeepTestDriveErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type KeepTestDriveError = KeepTestDriveErrors[keyof KeepTestDriveErrors];
+
+export type KeepTestDriveResponses = {
+    /**
+     * OK
+     */
+    200: Cluster;
+};
+
+export type KeepTestDriveResponse = KeepTestDriveResponses[keyof KeepTestDriveResponses];
 
 export type GetCostsData = {
     body?: never;

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class TestDrivesConfig(AppConfig):
+    name = "backend.test_drives"
