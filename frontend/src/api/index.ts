@@ -139,6 +139,7 @@ export type {
   TableMetricsPage,
   TablePlan,
   TableSchema,
+  TestDrive,
   Token,
   TokenOrder,
   TuningCheck,

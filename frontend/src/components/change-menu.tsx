@@ -7,6 +7,7 @@ import { ClusterDeleteModal } from "../forms/cluster-delete";
 import { ClusterMachineTypeModal } from "../forms/cluster-machine-type";
 import { ClusterScaleModal } from "../forms/cluster-scale";
 import { ClusterUpgradeModal } from "../forms/cluster-upgrade";
+import { TestDriveExtendModal, TestDriveKeepModal } from "../forms/test-drive";
 
 /** Everything that can be done to a cluster. The plan in each dialog says what would happen, or why it cannot. */
 export function ChangeMenu({ cluster }: { cluster: Cluster }) {
@@ -32,6 +33,7 @@ export function ChangeMenu({ cluster }: { cluster: Cluster }) {
           item("rotate_certificates", "Rotate certificates …"),
           item("add_datacenter", "Add data centre …"),
           ...second.map(({ name }) => item(`remove_datacenter ${name}`, `Remove data centre ${name} …`)),
+          ...(cluster.expires_at === null ? [] : testDriveItems(cluster)),
           { id: "delete", text: "Delete cluster …", disabled: remove !== undefined, disabledReason: remove },
         ]}
         onItemClick={({ detail }) => setOpen(detail.id)}
@@ -55,6 +57,10 @@ function OpenChange({ cluster, what, onDismiss }: { cluster: Cluster; what: stri
       return <ClusterUpgradeModal {...props} />;
     case "add_datacenter":
       return <ClusterAddDatacenterModal {...props} />;
+    case "extend_test_drive":
+      return <TestDriveExtendModal {...props} />;
+    case "keep_test_drive":
+      return <TestDriveKeepModal {...props} />;
     case "delete":
       return <ClusterDeleteModal {...props} />;
     case "rolling_restart":
@@ -86,6 +92,14 @@ function OpenChange({ cluster, what, onDismiss }: { cluster: Cluster; what: stri
       );
   }
   return null;
+}
+
+function testDriveItems(cluster: Cluster) {
+  const item = (id: string, text: string) => {
+    const reason = reasonAgainst(cluster, id);
+    return { id, text, disabled: reason !== undefined, disabledReason: reason };
+  };
+  return [item("extend_test_drive", "Extend test drive …"), item("keep_test_drive", "Keep cluster …")];
 }
 
 const ROLLING_RESTART: ClusterChange = { kind: "rolling_restart" };

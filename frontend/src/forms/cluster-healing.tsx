@@ -34,8 +34,12 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
       <Container header={<Header variant="h2">Termination protection</Header>}>
         <Toggle
           checked={asked ?? cluster.termination_protection}
-          disabled={update.isPending || !mayUpdate(cluster)}
-          description="While it is on, the cluster cannot be deleted: not here, not over the API, not with Terraform."
+          disabled={update.isPending || !mayUpdate(cluster) || cluster.expires_at !== null}
+          description={
+            cluster.expires_at === null
+              ? "While it is on, the cluster cannot be deleted: not here, not over the API, not with Terraform."
+              : "A test drive is deleted by itself. Keep the cluster (under Change): it is protected then."
+          }
           onChange={({ detail }) => {
             setAsked(detail.checked);
             update.mutate(

@@ -7,12 +7,14 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { useQuery } from "@tanstack/react-query";
 import { allCloudAccountsQuery, type Catalog, type OrderCheck } from "../api";
+import { Moment } from "../components/moment";
 import { type LoadDraft, OrderCost } from "../components/order-cost";
 import { formatDuration } from "../util/duration";
 import { figuresOf } from "../util/machine-types";
 import { formatDollars } from "../util/money";
 import type { Draft } from "../util/order";
 import { count, formatMib } from "../util/size";
+import { workloadName } from "../util/workloads";
 
 function AccountName({ id }: { id: string }) {
   const accounts = useQuery(allCloudAccountsQuery());
@@ -67,6 +69,16 @@ export function ReviewStep({
                 },
                 { label: "Memory in all", value: formatMib(check.memory_mib_total) },
                 { label: "Data centre", value: check.datacenter },
+                ...(check.test_drive === null
+                  ? []
+                  : [
+                      { label: "Deleted by itself", value: <Moment at={check.test_drive.expires_at} /> },
+                      {
+                        label: "Machines until then",
+                        value:
+                          check.test_drive.micros === null ? "Price not known" : formatDollars(check.test_drive.micros),
+                      },
+                    ]),
                 { label: "Usually ready in", value: formatDuration(check.expected_seconds) },
               ]}
             />
@@ -86,6 +98,14 @@ export function ReviewStep({
           items={[
             { label: "Engine", value: engine?.title ?? draft.engine },
             { label: "Version", value: draft.engine_version },
+            ...(draft.test_drive === null
+              ? []
+              : [
+                  {
+                    label: "Test drive",
+                    value: `${draft.test_drive.hours} h of ${workloadName(draft.test_drive.workload ?? "key-value")}`,
+                  },
+                ]),
           ]}
         />
       </Container>

@@ -9,10 +9,19 @@ import Tiles from "@cloudscape-design/components/tiles";
 import { useQuery } from "@tanstack/react-query";
 import { allCloudAccountsQuery, type Catalog, type CatalogMachineType, capacityQuery } from "../api";
 import { needTable } from "../util/machine-types";
-import { type Draft, inProvider, reasonAgainst, reasonAgainstEngine, usualZones, withEngine } from "../util/order";
+import {
+  asTestDrive,
+  type Draft,
+  inProvider,
+  reasonAgainst,
+  reasonAgainstEngine,
+  usualZones,
+  withEngine,
+} from "../util/order";
 import { count, formatMib } from "../util/size";
 import { MachineTypeTable } from "./machine-type-table";
 import { TagsEditor } from "./tags-editor";
+import { TestDriveFields } from "./test-drive-fields";
 
 interface Props {
   catalog: Catalog;
@@ -30,29 +39,37 @@ export function EngineStep({ catalog, draft, fields, change }: Props) {
     description: is_default ? "Recommended" : undefined,
   }));
   return (
-    <Container header={<Header variant="h2">Engine and version</Header>}>
-      <SpaceBetween size="l">
-        <FormField label="Engine" errorText={fields.engine} stretch>
-          <Tiles
-            ariaLabel="Engine"
-            value={draft.engine}
-            items={catalog.engines.map(({ name, title }) => {
-              const reason = reasonAgainstEngine(catalog, name);
-              return { value: name, label: title, description: reason, disabled: reason !== undefined };
-            })}
-            onChange={({ detail: { value } }) => change(withEngine(catalog, draft, value))}
-          />
-        </FormField>
-        <FormField label="Version" errorText={fields.engine_version}>
-          <Select
-            selectedOption={versions.find(({ value }) => value === draft.engine_version) ?? null}
-            options={versions}
-            placeholder="Choose a version"
-            onChange={({ detail }) => change({ engine_version: detail.selectedOption.value ?? "" })}
-          />
-        </FormField>
-      </SpaceBetween>
-    </Container>
+    <SpaceBetween size="l">
+      <Container header={<Header variant="h2">Engine and version</Header>}>
+        <SpaceBetween size="l">
+          <FormField label="Engine" errorText={fields.engine} stretch>
+            <Tiles
+              ariaLabel="Engine"
+              value={draft.engine}
+              items={catalog.engines.map(({ name, title }) => {
+                const reason = reasonAgainstEngine(catalog, name);
+                return { value: name, label: title, description: reason, disabled: reason !== undefined };
+              })}
+              onChange={({ detail: { value } }) => change(withEngine(catalog, draft, value))}
+            />
+          </FormField>
+          <FormField label="Version" errorText={fields.engine_version}>
+            <Select
+              selectedOption={versions.find(({ value }) => value === draft.engine_version) ?? null}
+              options={versions}
+              placeholder="Choose a version"
+              onChange={({ detail }) => change({ engine_version: detail.selectedOption.value ?? "" })}
+            />
+          </FormField>
+        </SpaceBetween>
+      </Container>
+      <TestDriveFields
+        wanted={draft.test_drive}
+        error={fields.test_drive}
+        onToggle={(wanted) => change(asTestDrive(catalog, draft, wanted))}
+        onChange={(test_drive) => change({ test_drive })}
+      />
+    </SpaceBetween>
   );
 }
 
@@ -75,7 +92,7 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
               const reason = reasonAgainst(catalog, draft.engine, id);
               return { value: id, label: name, description: reason, disabled: reason !== undefined };
             })}
-            onChange={({ detail }) => change(inProvider(catalog, detail.value))}
+            onChange={({ detail }) => change(inProvider(catalog, detail.value, draft.test_drive !== null))}
           />
         </FormField>
         <AccountField draft={draft} error={fields.cloud_account} change={change} />
@@ -86,7 +103,7 @@ export function PlaceStep({ catalog, draft, fields, change }: Props) {
             placeholder="Choose a region"
             onChange={({ detail: { selectedOption } }) => {
               const chosen = provider?.regions.find(({ name }) => name === selectedOption.value);
-              change({ region: chosen?.name ?? "", zones: usualZones(chosen) });
+              change({ region: chosen?.name ?? "", zones: usualZones(chosen, draft.test_drive !== null) });
             }}
           />
         </FormField>
@@ -254,7 +271,12 @@ export function NameStep({ draft, fields, change }: Props) {
         </FormField>
         <Checkbox
           checked={draft.termination_protection}
-          description="While it is on, the cluster cannot be deleted. It can be switched off at any time."
+          disabled={draft.test_drive !== null}
+          description={
+            draft.test_drive === null
+              ? "While it is on, the cluster cannot be deleted. It can be switched off at any time."
+              : "A test drive is deleted by itself, so it cannot be protected."
+          }
           onChange={({ detail }) => change({ termination_protection: detail.checked })}
         >
           Protect against deletion

@@ -1,5 +1,6 @@
 import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { getRouteApi } from "@tanstack/react-router";
 import { Suspense } from "react";
@@ -7,6 +8,7 @@ import { type Cluster, clusterQuery, useLiveQuery } from "../api";
 import { ChangeMenu } from "../components/change-menu";
 import { QueryView } from "../components/query-view";
 import { ClusterStateBadge } from "../components/states";
+import { TestDriveBadge } from "../components/test-drive-badge";
 import { useTitle } from "../hooks/use-title";
 import { clusterPage } from "./cluster-pages";
 
@@ -33,7 +35,12 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
       header={
         <Header
           variant="h1"
-          description={<ClusterStateBadge state={cluster.state} />}
+          description={
+            <SpaceBetween direction="horizontal" size="s" alignItems="center">
+              <ClusterStateBadge state={cluster.state} />
+              <TestDriveBadge cluster={cluster} />
+            </SpaceBetween>
+          }
           actions={<ChangeMenu cluster={cluster} />}
         >
           {cluster.name}

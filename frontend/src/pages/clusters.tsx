@@ -20,6 +20,7 @@ import { FiringBadge } from "../components/firing-badge";
 import { Moment } from "../components/moment";
 import { RouteLink } from "../components/route-link";
 import { CLUSTER_STATE_OPTIONS, ClusterStateBadge } from "../components/states";
+import { TestDriveBadge } from "../components/test-drive-badge";
 import { useNow } from "../hooks/use-now";
 import { useTitle } from "../hooks/use-title";
 import { CursorTable } from "../table/cursor-table";
@@ -125,6 +126,11 @@ function State({ cluster }: { cluster: Cluster }) {
   return (
     <>
       <ClusterStateBadge state={cluster.state} />
+      {cluster.expires_at !== null && (
+        <div>
+          <TestDriveBadge cluster={cluster} />
+        </div>
+      )}
       {operation && (
         <Box fontSize="body-s" color="text-body-secondary">
           <RouteLink to="/operations/$operationId" params={{ operationId: operation.id }} fontSize="body-s">

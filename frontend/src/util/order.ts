@@ -15,16 +15,18 @@ export interface Draft extends Required<Omit<ClusterOrder, "options" | "engine_v
 
 /** Which of the order's fields each step asks for. The review, the last step, asks for none. */
 export const STEP_FIELDS: readonly (readonly string[])[] = [
-  ["engine", "engine_version"],
+  ["engine", "engine_version", "test_drive"],
   ["provider", "cloud_account", "region", "zones"],
   ["machine_type", "nodes_per_zone"],
-  ["name", "options", "termination_protection", "test_drive"],
+  ["name", "options", "termination_protection"],
   [],
 ];
 
 export const REVIEW = STEP_FIELDS.length - 1;
 const NAME_STEP = 3;
 const USUAL_ZONES = 3;
+
+export const FIRST_TEST_DRIVE = { hours: 24, workload: "key-value", rows: 10_000, operations_per_second: 50 } as const;
 
 /** The catalogue's defaults: most people only add a name. */
 export function firstDraft(catalog: Catalog): Draft {
@@ -109,7 +111,7 @@ export function withEngine(catalog: Catalog, draft: Draft, engine: string): Part
   const chosen = { engine, engine_version: defaultVersion(catalog, engine) };
   if (reasonAgainst(catalog, engine, draft.provider) === undefined) return chosen;
   const other = catalog.providers.find(({ id }) => reasonAgainst(catalog, engine, id) === undefined);
-  return other === undefined ? chosen : { ...chosen, ...inProvider(catalog, other.id) };
+  return other === undefined ? chosen : { ...chosen, ...inProvider(catalog, other.id, draft.test_drive !== null) };
 }
 
 /** Why an engine cannot be ordered at all: no provider there is can run it. */
@@ -118,10 +120,21 @@ export function reasonAgainstEngine(catalog: Catalog, engine: string): string | 
   return reasons.includes(undefined) ? undefined : reasons[0];
 }
 
+/** What changes when it is to be a test drive, or not any more. One node is enough to look around. */
+export function asTestDrive(catalog: Catalog, draft: Draft, wanted: boolean): Partial<Draft> {
+  return {
+    ...inProvider(catalog, draft.provider, wanted),
+    nodes_per_zone: 1,
+    termination_protection: false,
+    test_drive: wanted ? FIRST_TEST_DRIVE : null,
+  };
+}
+
 /** What changes when another provider is chosen: nothing of the old one's regions and types exists there. */
 export function inProvider(
   catalog: Catalog,
   id: string,
+  isTestDrive = false,
 ): Pick<Draft, "provider" | "cloud_account" | "region" | "zones" | "machine_type"> {
   const provider = catalog.providers.find((each) => each.id === id);
   const region = provider?.regions[0];
@@ -129,13 +142,13 @@ export function inProvider(
     provider: id,
     cloud_account: null,
     region: region?.name ?? "",
-    zones: usualZones(region),
+    zones: usualZones(region, isTestDrive),
     machine_type: provider?.machine_types[0]?.name ?? "",
   };
 }
 
-export function usualZones(region: CatalogRegion | undefined): string[] {
-  return region?.zones.slice(0, USUAL_ZONES) ?? [];
+export function usualZones(region: CatalogRegion | undefined, isTestDrive = false): string[] {
+  return region?.zones.slice(0, isTestDrive ? 1 : USUAL_ZONES) ?? [];
 }
 
 /** The order to check or send. Before the name is asked for, one stands in that is certainly free. */
