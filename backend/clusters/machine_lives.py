@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models.functions import Greatest, Now
 
 from backend.clusters.models import MachineLife, Node
+from backend.prices.states import BLOCK_CLASSES, BOOT_DISK_BYTES
 
 
 def begin(node_id: str) -> None:
@@ -23,6 +24,8 @@ def begin(node_id: str) -> None:
         machine_type=node.machine_type,
         began_at=Now(),
     )
+    if disk := BOOT_DISK_BYTES.get(life.provider):
+        life.disk_class, life.disk_bytes, life.disk_began_at = BLOCK_CLASSES[life.provider], disk, Now()
     MachineLife.objects.bulk_create([life], ignore_conflicts=True)
 
 

@@ -181,6 +181,13 @@ class MachineLife(models.Model):
     machine_type = models.CharField(max_length=64)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    disk_class = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="Of its boot disk, which is paid beside it"
+    )
+    disk_bytes = models.BigIntegerField(default=0, db_default=0, help_text="Of its boot disk; 0: none is paid")
+    disk_began_at = models.DateTimeField(
+        null=True, help_text="Since when its boot disk is metered, until the machine ends; null: it is not"
+    )
 
     class Meta:
         constraints = [

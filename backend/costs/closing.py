@@ -58,6 +58,13 @@ _FACTS = (
       FROM clusters_machinelife
     """,
     """
+    SELECT 'disk/' || id AS name, 'block_storage' AS item, organisation_id, cluster_id, node_id, provider, region,
+           disk_class AS kind, disk_bytes AS units, disk_began_at AS began_at,
+           CASE WHEN ended_at < disk_began_at THEN disk_began_at ELSE ended_at END AS ended_at
+      FROM clusters_machinelife
+     WHERE disk_began_at IS NOT NULL
+    """,
+    """
     SELECT 'bytes/' || id AS name, 'object_storage' AS item, organisation_id, cluster_id, '' AS node_id, provider,
            region, 'standard' AS kind, bytes AS units, began_at, ended_at
       FROM costs_heldbytes

@@ -11,7 +11,15 @@ from fractions import Fraction
 
 from backend.prices.book import PriceBook, UnitPrice
 from backend.prices.money import MICROS, dollars, rounded
-from backend.prices.states import GIB, HOURS_PER_MONTH, HOURS_PER_YEAR, Item, Term
+from backend.prices.states import (
+    BLOCK_CLASSES,
+    BOOT_DISK_BYTES,
+    GIB,
+    HOURS_PER_MONTH,
+    HOURS_PER_YEAR,
+    Item,
+    Term,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +43,10 @@ class Shape:
     machine_type: str
     nodes: int
     zones: int = 3
-    block_bytes_per_node: int = 0
-    """Bytes of disks that are bought beside the machine: boot disks and the like."""
+    block_bytes_per_node: int | None = None
+    """Bytes of disks that are bought beside the machine; None: of the boot disk that is ordered with it."""
     block_class: str = ""
+    """Empty: that of boot disks."""
     backup_bytes: int = 0
     backup_class: str = "standard"
     backup_writes_per_month: int = 0
@@ -166,8 +175,10 @@ def _beside_machines(shape: Shape, book: PriceBook, at: datetime, missing: list[
     crossing = cross_zone_bytes_per_second(shape.load, shape.zones) * 3600
     inside = in_zone_bytes_per_second(shape.load, shape.zones) * 3600
     requests = Fraction(1, MICROS) * per_month
+    disk = BOOT_DISK_BYTES.get(shape.provider, 0) if shape.block_bytes_per_node is None else shape.block_bytes_per_node
+    disk_class = shape.block_class or BLOCK_CLASSES.get(shape.provider, "")
     wanted = (
-        (Item.BLOCK_STORAGE, shape.block_class, shape.nodes * shape.block_bytes_per_node * per_month / GIB),
+        (Item.BLOCK_STORAGE, disk_class, shape.nodes * disk * per_month / GIB),
         (Item.OBJECT_STORAGE, shape.backup_class, shape.backup_bytes * per_month / GIB),
         (Item.OBJECT_WRITES, shape.backup_class, shape.backup_writes_per_month * requests),
         (Item.OBJECT_READS, shape.backup_class, shape.backup_reads_per_month * requests),

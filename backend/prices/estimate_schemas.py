@@ -34,7 +34,9 @@ class ShapeOrder(RequestBody):
     machine_type: SomeWord
     nodes: int = Field(ge=1, le=1000, description="Of all zones together")
     zones: int = Field(3, ge=1, le=8, description="Each holds one replica of every row")
-    block_bytes_per_node: Bytes = Field(0, description="Disks that are bought beside the machine")
+    block_bytes_per_node: Bytes | None = Field(
+        None, description="Disks that are bought beside the machine; null: its boot disk"
+    )
     block_class: SomeWord | None = Field(None, description="For example gp3; null: the provider's first")
     backup_class: SomeWord = Field("standard", description="Class of object storage that backups are kept in")
 

@@ -16,9 +16,6 @@ from backend.prices.estimate_schemas import DynamoDbOrder, EstimateOrder, ShapeO
 from backend.prices.queries import price_book
 from backend.prices.states import CURRENCY, UNITS, Term
 
-BLOCK_CLASSES = {"aws": "gp3", "gcp": "pd-balanced", "local": "folder"}
-"""What is meant where an order names none."""
-
 
 def answer(order: EstimateOrder) -> dict[str, Any]:
     """Of what was asked for and its alternatives, side by side. One statement."""
@@ -41,7 +38,7 @@ def shape_of(place: ShapeOrder, order: EstimateOrder) -> Shape:
         nodes=place.nodes,
         zones=place.zones,
         block_bytes_per_node=place.block_bytes_per_node,
-        block_class=place.block_class or BLOCK_CLASSES.get(place.provider, ""),
+        block_class=place.block_class or "",
         backup_bytes=order.backup_bytes,
         backup_class=place.backup_class,
         backup_writes_per_month=order.backup_writes_per_month,

@@ -12,6 +12,12 @@ GIB = 2**30
 IMPLAUSIBLE = 10
 """A published price that is this many times another one, or a part of it, is taken for a mistake in reading it."""
 
+BLOCK_CLASSES = {"aws": "gp3", "gcp": "pd-balanced", "local": "folder"}
+"""The class of disk that is meant where none is named. Boot disks are of it."""
+
+BOOT_DISK_BYTES = {"aws": 30 * GIB, "gcp": 30 * GIB}
+"""Of the disk that is ordered with every machine and paid beside it. Elsewhere there is none."""
+
 REFERENCE_REGIONS = {"aws": "us-east-1", "gcp": "us-central1"}
 """Whose prices are shown, marked as such, where nobody named those of a region."""
 

@@ -10,6 +10,7 @@ from backend.cloud_accounts.models import CloudAccount
 from backend.clusters.authorities import agent_client_material
 from backend.clusters.models import Node
 from backend.config.environment import Env
+from backend.prices.states import BOOT_DISK_BYTES, GIB
 from provisioner.agent.base import AgentClient
 from provisioner.agent.client import AgentConnections, ClientMaterial
 from provisioner.engines import registry as engines
@@ -109,6 +110,8 @@ def _gcp(env: Env) -> GcpSettings | None:
         public_addresses=env.ringmaster_gcp_public_addresses,
         agents_from=tuple(env.ringmaster_gcp_agents_from),
         machine_service_account=env.ringmaster_gcp_machine_service_account,
+        # What is ordered is what is metered and estimated; GCP's GB is a GiB.
+        boot_disk_gb=BOOT_DISK_BYTES["gcp"] // GIB,
     )
 
 
@@ -129,4 +132,5 @@ def _aws(env: Env) -> AwsSettings | None:
         control_plane_cidrs=tuple(env.ringmaster_aws_agents_from),
         instance_profile=None if profile == "none" else profile,
         placement=Placement(env.ringmaster_aws_placement),
+        root_gib=BOOT_DISK_BYTES["aws"] // GIB,
     )

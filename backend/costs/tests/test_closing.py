@@ -63,7 +63,10 @@ class World:
             position=self.nodes,
         )
 
-    def machine(self, began: datetime, ended: datetime | None = None, *, kind: str = "local.small") -> MachineLife:
+    def machine(
+        self, began: datetime, ended: datetime | None = None, *, kind: str = "local.small", disk: int = 0
+    ) -> MachineLife:
+        """`disk`: bytes of a boot disk."""
         return MachineLife.objects.create(
             node=self.node(),
             generation=1,
@@ -75,6 +78,9 @@ class World:
             machine_type=kind,
             began_at=began,
             ended_at=ended,
+            disk_class="folder" if disk else "",
+            disk_bytes=disk,
+            disk_began_at=began if disk else None,
         )
 
 
@@ -161,6 +167,17 @@ def test_bytes_are_metered_as_they_come_and_go(world: World) -> None:
     close_hours(BEGIN + timedelta(hours=2, minutes=5))
     # 10^15 × 1,200 s + 3 × 10^15 × 6,000 s
     assert used(item="object_storage") == 10**15 * 1_200 + 3 * 10**15 * 6_000
+
+
+def test_a_boot_disk_is_metered_as_long_as_its_machine(world: World) -> None:
+    life = world.machine(BEGIN + timedelta(minutes=30), BEGIN + timedelta(hours=2, seconds=1), disk=30 * 2**30)
+    close_hours(BEGIN + timedelta(hours=4))
+    # 30 GiB × (1,800 + 3,600 + 1) s
+    assert used(item="block_storage", name="folder") == 30 * 2**30 * 5_401
+    # Metered from an update on, and the machine turns out to have been gone before that.
+    MachineLife.objects.filter(id=life.id).update(ended_at=BEGIN + timedelta(minutes=10), began_at=BEGIN)
+    close_hours(BEGIN + timedelta(hours=4))
+    assert (used(item="block_storage"), used(item="machine")) == (0, 600)
 
 
 def test_a_year_of_machines_that_come_go_and_are_replaced(world: World) -> None:

@@ -1,5 +1,6 @@
 """The facts that usage is made from: machines, and the bytes of backups."""
 
+from datetime import timedelta
 from importlib import import_module
 
 import pytest
@@ -8,11 +9,12 @@ from django.db.models.functions import Now
 
 from backend.backups.models import Backup, BackupBundle, BackupLocation, BackupNode, BackupObject, BackupTable
 from backend.clusters import lifecycle
-from backend.clusters.models import MachineLife, Node
+from backend.clusters.models import Cluster, MachineLife, Node
 from backend.conftest import Tenant
 from backend.costs.models import HeldBytes
 from backend.costs.observing import observe_backups
-from backend.costs.tests.test_closing import World
+from backend.costs.tests.test_closing import BEGIN, World
+from backend.prices.states import GIB
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +67,17 @@ def test_the_machines_of_a_deleted_cluster_have_ended(world: World) -> None:
         ready(node)
     lifecycle.cluster_deleted(world.cluster.id)
     assert [lives(node) for node in nodes] == [[(1, "local.small", True)]] * 2
+
+
+def test_a_boot_disk_is_metered_where_one_is_ordered_with_a_machine(world: World) -> None:
+    node, elsewhere = world.node(), world.node()
+    ready(elsewhere)
+    Cluster.objects.filter(id=world.cluster.id).update(provider="gcp")
+    ready(node)
+    here = MachineLife.objects.get(node=node)
+    assert (here.disk_class, here.disk_bytes, here.disk_began_at) == ("pd-balanced", 30 * GIB, here.began_at)
+    without = MachineLife.objects.get(node=elsewhere)
+    assert (without.disk_class, without.disk_bytes, without.disk_began_at) == ("", 0, None)
 
 
 def test_bytes_of_backups_begin_anew_when_their_number_changes(world: World) -> None:
@@ -125,3 +138,34 @@ def test_an_installation_that_had_machines_before_meters_them_from_its_update_on
     with connection.cursor() as cursor:
         cursor.execute(migration._RUNNING)
     assert [lives(node) for node in (runs, ended, without)] == [[(3, "local.small", False)], [], []]
+
+
+def test_boot_disks_of_machines_that_run_are_metered_from_the_update_on(world: World) -> None:
+    long_ago = BEGIN
+    lives = {
+        provider: MachineLife.objects.create(
+            node=world.node(),
+            generation=1,
+            organisation=world.organisation,
+            cluster=world.cluster,
+            provider=provider,
+            region="x",
+            zone="x-1",
+            machine_type="x",
+            began_at=long_ago,
+        )
+        for provider in ("aws", "gcp", "local")
+    }
+    ended = world.machine(long_ago, long_ago + timedelta(days=1))
+    MachineLife.objects.filter(id=ended.id).update(provider="aws")
+    migration = import_module("backend.clusters.migrations.0013_boot_disks")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.RUNNING)
+        cursor.execute("SELECT now()")
+        now = cursor.fetchone()[0]
+    found = {
+        row.provider: (row.disk_class, row.disk_bytes, row.disk_began_at)
+        for row in MachineLife.objects.filter(id__in=[life.id for life in lives.values()])
+    }
+    assert found == {"aws": ("gp3", 30 * GIB, now), "gcp": ("pd-balanced", 30 * GIB, now), "local": ("", 0, None)}
+    assert MachineLife.objects.get(id=ended.id).disk_began_at is None

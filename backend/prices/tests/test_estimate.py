@@ -53,6 +53,13 @@ def test_block_storage():
     assert only(bill, Item.BLOCK_STORAGE) == (21_918, 16_000_000, 192_000_000)
 
 
+def test_the_boot_disk_where_no_other_disk_is_named():
+    # 4 × 30 GiB × 0.08 = 9.6 a month; ÷ 730 = 0.013150684… an hour; × 12 = 115.2 a year
+    bill = bill_of(SHAPE, listed(Item.BLOCK_STORAGE, 80_000, "gp3"))
+    assert only(bill, Item.BLOCK_STORAGE) == (13_151, 9_600_000, 115_200_000)
+    assert len(bill_of(replace(SHAPE, block_bytes_per_node=0), listed(Item.BLOCK_STORAGE, 80_000, "gp3")).lines) == 1
+
+
 def test_backups_with_their_requests():
     # 1,024 GiB × 0.023 = 23.552 a month, 0.032263… an hour, 282.624 a year
     # 2.5 million writes × 5 = 12.5 a month; 100,000 reads × 0.4 per million = 0.04 a month
@@ -115,7 +122,10 @@ def test_mark_up_is_on_what_the_provider_is_paid_and_fees_are_not_marked_up():
 
 def test_what_has_no_price_is_named_and_not_counted():
     found = estimate(replace(SHAPE, backup_bytes=GIB), PriceBook([MACHINE]), at=NOW)
-    assert found.missing == ("There is no price of object storage standard in us-east-1: it is not counted.",)
+    assert found.missing == (
+        "There is no price of block storage gp3 in us-east-1: it is not counted.",
+        "There is no price of object storage standard in us-east-1: it is not counted.",
+    )
     found = estimate(replace(SHAPE, machine_type="x9.huge"), PriceBook([MACHINE]), at=NOW)
     assert found.bills == ()
     assert "no price on demand of the machine type x9.huge" in found.missing[0]

@@ -23,7 +23,8 @@ def years(found: dict[str, Any]) -> dict[str, int]:
 
 def test_the_published_comparison(api: ApiClient) -> None:
     """docs/costs.md shows this one: 4 × i3.metal beside 40 × i3.4xlarge."""
-    answer = api.post("/estimates", METAL | {"alternatives": [MANY]})
+    machines_alone = {"block_bytes_per_node": 0}
+    answer = api.post("/estimates", METAL | machines_alone | {"alternatives": [MANY | machines_alone]})
     assert answer.status_code == 200, answer.content
     few, many = answer.json()["estimates"]
     assert years(few) == {"on_demand": 174_919_680_000, "reserved_1y": 111_999_998_880}
@@ -51,11 +52,11 @@ def test_everything_at_once_side_by_side(api: ApiClient) -> None:
         ],
     }
     local, aws, gcp, none = api.post("/estimates", order).json()["estimates"]
-    items = ["machine", "object_storage", "traffic_across_zones", "traffic_out"]
-    for found in (local, aws, gcp):
+    beside = ["object_storage", "traffic_across_zones", "traffic_out"]
+    for found, disks in ((local, []), (aws, ["block_storage"]), (gcp, ["block_storage"])):
         assert found["missing"] == []
         for bill in found["bills"]:
-            assert [line["item"] for line in bill["lines"]] == items
+            assert [line["item"] for line in bill["lines"]] == ["machine", *disks, *beside]
             assert sum(line["amounts"]["month"] for line in bill["lines"]) == bill["total"]["month"]
     assert {line["price"]["borrowed"] for line in aws["bills"][0]["lines"]} == {True}
     assert {line["price"]["borrowed"] for line in local["bills"][0]["lines"]} == {False}

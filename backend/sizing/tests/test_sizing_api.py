@@ -47,7 +47,8 @@ def test_shapes_with_limits_prices_and_reasons(api: ApiClient) -> None:
         assert shape["nodes"] == shape["zones"] * shape["nodes_per_zone"] == shape["estimate"]["nodes"]
         assert [each["limit"] for each in shape["limits"]] == ["throughput", "disk", "memory", "network"]
         assert all(each["needs"] <= each["holds"] and each["headroom_percent"] >= 0 for each in shape["limits"])
-        assert {line["item"] for line in shape["estimate"]["bills"][0]["lines"]} == {"machine", "traffic_across_zones"}
+        items = {line["item"] for line in shape["estimate"]["bills"][0]["lines"]}
+        assert items == {"machine", "block_storage", "traffic_across_zones"}
         assert shape["recovery"]["seconds"] > 0
         assert shape["scan"]["seconds"] > 0
         assert len(shape["reasons"]) >= 3

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from backend.prices.states import BLOCK_CLASSES, BOOT_DISK_BYTES, GIB
 from provisioner.providers.aws.machines import Machines
 from provisioner.providers.aws.provider import AwsProvider
 from provisioner.providers.aws.settings import AwsSettings
@@ -52,6 +53,9 @@ def test_it_launches_with_imdsv2_an_encrypted_root_and_a_profile_and_never_spot(
     assert form["MetadataOptions.HttpTokens"] == "required"
     assert form["BlockDeviceMapping.1.Ebs.Encrypted"] == "true"
     assert form["BlockDeviceMapping.1.Ebs.DeleteOnTermination"] == "true"
+    # What is metered and estimated for it.
+    assert int(form["BlockDeviceMapping.1.Ebs.VolumeSize"]) * GIB == BOOT_DISK_BYTES["aws"]
+    assert form["BlockDeviceMapping.1.Ebs.VolumeType"] == BLOCK_CLASSES["aws"]
     assert form["IamInstanceProfile.Name"] == "ringmaster-node"
     assert form["InstanceInitiatedShutdownBehavior"] == "stop"
     assert form["Placement.GroupName"] == "rm-clu-1-us-east-1a"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from google.cloud import compute_v1
 
+from backend.prices.states import BLOCK_CLASSES, BOOT_DISK_BYTES, GIB
 from provisioner.providers.base import (
     InvalidRequest,
     MachineState,
@@ -205,6 +206,13 @@ def test_it_finds_out_from_the_operation_that_a_zone_is_full(cloud: Cloud, provi
     with pytest.raises(OutOfCapacity, match="ZONE_RESOURCE_POOL_EXHAUSTED"):
         provider.ensure_machine(spec(user_data='{"token": "another"}'))
     assert provider.find_machine(region=REGION, name="rm-one") is None
+
+
+def test_the_boot_disk_is_the_one_that_is_metered(cloud: Cloud, provider: GcpProvider) -> None:
+    provider.ensure_machine(spec())
+    boot = cloud.resources[f"zones/{ZONES[0]}/instances/rm-one"].disks[0].initialize_params
+    assert boot.disk_size_gb * GIB == BOOT_DISK_BYTES["gcp"]
+    assert boot.disk_type.rpartition("/")[2] == BLOCK_CLASSES["gcp"]
 
 
 def test_another_worker_finds_out_that_a_zone_is_full(

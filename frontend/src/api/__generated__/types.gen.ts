@@ -6027,9 +6027,9 @@ export type EstimateOrder = {
     /**
      * Block Bytes Per Node
      *
-     * Disks that are bought beside the machine
+     * Disks that are bought beside the machine; null: its boot disk
      */
-    block_bytes_per_node?: number;
+    block_bytes_per_node?: number | null;
     /**
      * Block Class
      *
@@ -11700,9 +11700,9 @@ export type ShapeOrder = {
     /**
      * Block Bytes Per Node
      *
-     * Disks that are bought beside the machine
+     * Disks that are bought beside the machine; null: its boot disk
      */
-    block_bytes_per_node?: number;
+    block_bytes_per_node?: number | null;
     /**
      * Block Class
      *
