@@ -74,7 +74,8 @@ def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         vault.keep(cluster.id, SecretPurpose.CONTROL_PASSWORD, secrets.token_urlsafe(_CONTROL_PASSWORD_BYTES).encode())
         firewall, test_drive = has_firewall(cluster.provider), order.test_drive is not None
         groups = plans.create_cluster(nodes, firewall=firewall, test_drive=test_drive)
-        operation = _start(who, cluster, "create_cluster", groups, plans.CREATE_SECONDS)
+        seconds = plans.create_seconds(rows=order.test_drive.rows if order.test_drive else 0)
+        operation = _start(who, cluster, "create_cluster", groups, seconds)
         _record(who, cluster, "cluster.create", after=order.model_dump(mode="json"))
         return _started(who, cluster.id, operation)
 

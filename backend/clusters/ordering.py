@@ -15,7 +15,7 @@ from backend.cloud_accounts.models import CloudAccount
 from backend.cloud_accounts.queries import find_for_order
 from backend.clusters.ceilings import against
 from backend.clusters.models import Cluster
-from backend.clusters.plans import CREATE_SECONDS
+from backend.clusters.plans import create_seconds
 from backend.clusters.queries import room_in, room_warning, used_memory_mib
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
@@ -267,7 +267,7 @@ def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
         "cost": cost and asdict(cost),
         "test_drive": _test_drive(order, cost),
         "warnings": [] if warning is None else [warning],
-        "expected_seconds": CREATE_SECONDS,
+        "expected_seconds": create_seconds(rows=order.test_drive.rows if order.test_drive else 0),
     }
 
 

@@ -61,7 +61,7 @@ export function ReviewStep({
               you can see once.
             </Box>
             <KeyValuePairs
-              columns={4}
+              columns={check.test_drive === null ? 4 : 3}
               items={[
                 {
                   label: "Machines on demand, a month",

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ApiError, type Catalog } from "../api";
 import { LOCAL } from "./machine-types.testing";
 import {
+  asTestDrive,
   complaintsAt,
   firstDraft,
   inProvider,
@@ -96,6 +97,30 @@ describe("withEngine", () => {
     const alone = { ...catalog, providers: catalog.providers.slice(0, 1) };
     expect(reasonAgainstEngine(alone, "scylla")).toBe("It needs machines of its own.");
     expect(reasonAgainstEngine(alone, "cassandra")).toBeUndefined();
+  });
+});
+
+describe("asTestDrive", () => {
+  const large = { ...firstDraft(catalog), nodes_per_zone: 4, termination_protection: true };
+  const drive = { ...large, ...asTestDrive(catalog, large, true) };
+
+  it("chooses one node of the first type that may be deleted", () => {
+    expect(drive).toMatchObject({
+      zones: ["a"],
+      machine_type: "small",
+      nodes_per_zone: 1,
+      termination_protection: false,
+      test_drive: { hours: 24, workload: "key-value" },
+    });
+    expect(toOrder(drive, 0).test_drive).toEqual(drive.test_drive);
+  });
+
+  it("goes back to three zones when it is none any more", () => {
+    expect(asTestDrive(catalog, drive, false)).toEqual({ zones: ["a", "b", "c"], test_drive: null });
+  });
+
+  it("stays at one zone when another provider or engine is chosen", () => {
+    expect(inProvider(catalog, "local", true).zones).toEqual(["a"]);
   });
 });
 

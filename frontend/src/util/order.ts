@@ -122,11 +122,18 @@ export function reasonAgainstEngine(catalog: Catalog, engine: string): string | 
 
 /** What changes when it is to be a test drive, or not any more. One node is enough to look around. */
 export function asTestDrive(catalog: Catalog, draft: Draft, wanted: boolean): Partial<Draft> {
+  const provider = catalog.providers.find(({ id }) => id === draft.provider);
+  const zones = usualZones(
+    provider?.regions.find(({ name }) => name === draft.region),
+    wanted,
+  );
+  if (!wanted) return { zones, test_drive: null };
   return {
-    ...inProvider(catalog, draft.provider, wanted),
+    zones,
+    machine_type: provider?.machine_types[0]?.name ?? "",
     nodes_per_zone: 1,
     termination_protection: false,
-    test_drive: wanted ? FIRST_TEST_DRIVE : null,
+    test_drive: FIRST_TEST_DRIVE,
   };
 }
 
