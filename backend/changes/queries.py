@@ -211,7 +211,12 @@ def _not_possible(change: AnyChange, refused: Refused, beside: Beside) -> dict[s
         "change": change.model_dump(mode="json", exclude_none=True),
     }
     if beside.refusal is not None:
-        found |= {"code": beside.refusal.code, "reason": beside.refusal.message, "hint": beside.refusal.hint or None, "field": None}
+        found |= {
+            "code": beside.refusal.code,
+            "reason": beside.refusal.message,
+            "hint": beside.refusal.hint or None,
+            "field": None,
+        }
     return found
 
 

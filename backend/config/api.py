@@ -74,7 +74,7 @@ def answered_once(run: Run) -> Run:
     """Honours ``Idempotency-Key`` and ``dry_run`` on every write, around the whole route: checks, change and answer."""
 
     # Below all decorators is the method of ninja's Operation.
-    name: str = unwrap(run).__self__.operation_id  # type: ignore[attr-defined]
+    name: str = unwrap(run).__self__.operation_id
 
     @wraps(run)
     def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
