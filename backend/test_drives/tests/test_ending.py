@@ -64,6 +64,23 @@ def test_what_waits_for_a_person_is_cancelled_first(drive: Cluster):
     assert not Operation.objects.filter(kind="delete_cluster").exists()
 
 
+def test_nor_is_a_change_of_access_waited_for_that_nobody_lets_go_on(drive: Cluster):
+    ends_in(drive, OVER)
+    Operation.objects.create(
+        organisation=drive.organisation,
+        kind="change_access",
+        cluster_id=drive.id,
+        state="blocked",
+        expected_seconds=1,
+        exclusive=False,
+    )
+    assert end_due() == 1
+    assert Operation.objects.get(kind="change_access").cancel_requested_at is not None
+    finish_operations()
+    assert end_due() == 1
+    assert Operation.objects.filter(kind="delete_cluster").exists()
+
+
 def test_an_order_that_is_not_done_by_then_is_cancelled(api: ApiClient):
     api.post("/clusters", ORDER | {"test_drive": {"hours": 1}})
     drive = Cluster.objects.get()
