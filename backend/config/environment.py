@@ -128,6 +128,9 @@ class Env(BaseSettings):
     ringmaster_aws_placement: Annotated[str, Field(pattern=r"^(spread|partition)$")] = Field(
         default="spread", description="How machines of a rack are kept apart; spread takes 7 per rack"
     )
+    ringmaster_client_traffic: Annotated[str, Field(pattern=r"^(in-zone|across-zones|out)$")] = Field(
+        default="in-zone", description="Where clients are taken to be, by which their traffic is priced; docs/costs.md"
+    )
     ringmaster_console_dir: Path | None = Field(default=None, description="The built console; unset: API only")
     ringmaster_test_catalog: bool = Field(default=False, description="Offer the provider that only pretends")
     ringmaster_test_fleet: Path | None = Field(

@@ -58,13 +58,31 @@ def differences(wanted: Mapping[datetime, int], written: Mapping[datetime, int])
 def counted(before: tuple[str, int] | None, now: tuple[str, int]) -> int:
     """How far a counter got between two readings, each an epoch (what it counts since: a boot, say) and a count.
 
-    In another epoch, or when it went back, it began anew: all that it shows is new. The first reading says nothing.
+    In another epoch, or when it went back, it began anew: all that it shows is new. So is what the first reading shows.
     """
-    if before is None:
-        return 0
-    if before[0] != now[0] or now[1] < before[1]:
+    if before is None or before[0] != now[0] or now[1] < before[1]:
         return now[1]
     return now[1] - before[1]
+
+
+def spread(count: int, since: datetime | None, until: datetime) -> dict[datetime, int]:
+    """What was counted between two readings, by hour: evenly over the seconds between. They sum to it exactly.
+
+    `since` None, or not before `until` (a clock was put back): all of it is of the hour of `until`.
+    """
+    end = _seconds(until)
+    begin = end if since is None else min(_seconds(since), end)
+    if begin == end:
+        return {hour_of(until): count} if count else {}
+    found: dict[datetime, int] = {}
+    at, said = begin, 0
+    while at < end:
+        following = min(at - at % 3600 + 3600, end)
+        so_far = count * (following - begin) // (end - begin)
+        if so_far > said:
+            found[_EPOCH + timedelta(seconds=at - at % 3600)] = so_far - said
+        at, said = following, so_far
+    return found
 
 
 def _seconds(moment: datetime) -> int:

@@ -38,10 +38,33 @@ class HeldBytes(models.Model):
         return f"{self.bytes} bytes of {self.cluster_id} in {self.location_id}"
 
 
+class TrafficReading(models.Model):
+    """What a node's agent said last of the bytes that its engine sent, and what of them is not yet in usage records."""
+
+    node_id = models.CharField(primary_key=True, max_length=40)
+    organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="+")
+    cluster_id = models.CharField(max_length=40)
+    provider = models.CharField(max_length=32)
+    region = models.CharField(max_length=64)
+    epoch = models.CharField(max_length=64, help_text="Of the counters: another one began at 0")
+    counts = models.JSONField(help_text="Bytes by counter")
+    read_at = models.DateTimeField(help_text="By the database's clock; never goes back")
+    due = models.JSONField(default=dict, help_text="Bytes by hour and item that are still to be written")
+    due_from = models.DateTimeField(null=True, help_text="The first hour of these; null: there is none")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_from"], condition=models.Q(due_from__isnull=False), name="traffic_reading_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"traffic of {self.node_id} at {self.read_at}"
+
+
 class Meter(models.Model):
     """How far a fact was metered, and what was known of it then."""
 
-    fact = models.CharField(primary_key=True, max_length=64, help_text="machine/<id>, bytes/<id>")
+    fact = models.CharField(primary_key=True, max_length=64, help_text="machine/<id>, disk/<id>, bytes/<id>")
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     units = models.BigIntegerField()
@@ -57,7 +80,7 @@ class UsageRecord(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_usage_id)
     organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="+")
     cluster_id = models.CharField(max_length=40, blank=True)
-    fact = models.CharField(max_length=64, help_text="What it was made from: Meter.fact")
+    fact = models.CharField(max_length=64, help_text="What it was made from: Meter.fact, or traffic/<node>/<item>")
     node_id = models.CharField(max_length=40, blank=True)
     item = models.CharField(max_length=32, help_text="As in the price book")
     provider = models.CharField(max_length=32)
@@ -65,7 +88,9 @@ class UsageRecord(models.Model):
     name = models.CharField(max_length=64, blank=True, help_text="Machine type or class of storage")
     hour = models.DateTimeField(help_text="In which it was used: its beginning, UTC")
     unit_seconds = models.DecimalField(
-        max_digits=30, decimal_places=0, help_text="Machine-seconds or byte-seconds; below zero takes back"
+        max_digits=30,
+        decimal_places=0,
+        help_text="Machine-seconds or byte-seconds; of traffic bytes, of requests their number. Below zero takes back",
     )
     sequence = models.PositiveIntegerField(help_text="0: as the hour was closed; then corrections")
     created_at = models.DateTimeField(auto_now_add=True)

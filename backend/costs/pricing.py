@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from backend.costs.sharing import Parts, parts_of
+from backend.costs.sharing import MILLION, Parts, parts_of
 from backend.prices.book import PriceBook
 from backend.prices.money import MICROS, rounded
 from backend.prices.states import GIB, HOURS_PER_MONTH, Item, Term
@@ -22,15 +22,28 @@ PER = {
     Item.NODE_FEE: HOUR_SECONDS,
     Item.BLOCK_STORAGE: GIB * MONTH_SECONDS,
     Item.OBJECT_STORAGE: GIB * MONTH_SECONDS,
+    Item.OBJECT_WRITES: MILLION,
+    Item.OBJECT_READS: MILLION,
+    Item.TRAFFIC_IN_ZONE: GIB,
+    Item.TRAFFIC_ACROSS_ZONES: GIB,
+    Item.TRAFFIC_OUT: GIB,
     Item.CLUSTER_FEE: MONTH_SECONDS,
     Item.MARKUP: MICROS,
 }
-"""How much of a line's quantity its price is paid for: machine-seconds, byte-seconds, seconds, micro-dollars."""
+"""How much of a line's quantity its price is paid for.
+
+Quantities are machine-seconds, byte-seconds, seconds, requests, bytes, micro-dollars.
+"""
 
 _PART = {
     Item.MACHINE: "machines",
     Item.BLOCK_STORAGE: "disks",
     Item.OBJECT_STORAGE: "backups",
+    Item.OBJECT_WRITES: "backups",
+    Item.OBJECT_READS: "backups",
+    Item.TRAFFIC_IN_ZONE: "traffic",
+    Item.TRAFFIC_ACROSS_ZONES: "traffic",
+    Item.TRAFFIC_OUT: "traffic",
     Item.NODE_FEE: "overhead",
     Item.CLUSTER_FEE: "overhead",
     Item.MARKUP: "overhead",

@@ -200,7 +200,9 @@ class Usage(Schema):
     region: str
     name: str
     hour: datetime
-    unit_seconds: int = Field(description="Machine-seconds or byte-seconds; below zero takes back")
+    unit_seconds: int = Field(
+        description="Machine-seconds or byte-seconds; of traffic bytes, of requests their number. Below zero takes back"
+    )
     sequence: int = Field(description="0: as the hour was closed; then corrections")
     created_at: datetime
 

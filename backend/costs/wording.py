@@ -81,8 +81,16 @@ def _what(thing: Thing) -> str:
             return "fees for the cluster"
         case Item.MARKUP:
             return "mark-ups"
-        case other:
-            return other.value.replace("_", " ")
+        case Item.OBJECT_WRITES:
+            return f"requests that write backups ({thing.name})"
+        case Item.OBJECT_READS:
+            return f"requests that read backups ({thing.name})"
+        case Item.TRAFFIC_IN_ZONE:
+            return "bytes sent within zones"
+        case Item.TRAFFIC_ACROSS_ZONES:
+            return "bytes sent across zones"
+        case Item.TRAFFIC_OUT:
+            return "bytes sent out"
 
 
 def _much(thing: Thing, amount: Amount, hours: int) -> str:
@@ -92,9 +100,13 @@ def _much(thing: Thing, amount: Amount, hours: int) -> str:
             return f"{amount.quantity / (3600 * hours):.1f} on average"
         case Item.OBJECT_STORAGE | Item.BLOCK_STORAGE:
             return f"{amount.quantity / (3600 * hours * GIB):.1f} GiB on average"
+        case Item.OBJECT_WRITES | Item.OBJECT_READS:
+            return f"{amount.quantity / PER[thing.item]:.3f} million"
+        case Item.TRAFFIC_IN_ZONE | Item.TRAFFIC_ACROSS_ZONES | Item.TRAFFIC_OUT:
+            return f"{amount.quantity / GIB:.1f} GiB"
         case Item.MARKUP:
             return f"on {spoken(amount.quantity)} dollars"
-        case _:
+        case Item.CLUSTER_FEE:
             return f"{amount.quantity / (PER[thing.item] / HOURS_PER_MONTH):.0f} hours"
 
 

@@ -196,6 +196,25 @@ type MachineStatus struct {
 	Disk *DiskStatus `json:"disk"`
 	// EngineCertificateExpiresAt is null until there is one.
 	EngineCertificateExpiresAt *time.Time `json:"engine_certificate_expires_at"`
+	// Traffic is left out until it is known, and where the engine does not tell it.
+	Traffic *TrafficStatus `json:"traffic,omitempty"`
+}
+
+// TrafficStatus is how many bytes the engine has sent and received, over all of its starts on this machine. The counts only grow.
+type TrafficStatus struct {
+	// Epoch names what is counted: when it is another one, all counts began at 0.
+	Epoch string `json:"epoch"`
+	// ToNodes is what was sent to other nodes, by where they are.
+	ToNodes     []TrafficToNodes `json:"to_nodes"`
+	FromClients int64            `json:"from_clients"`
+	ToClients   int64            `json:"to_clients"`
+}
+
+// TrafficToNodes is what was sent to the nodes of a zone of a data centre: messages and streams.
+type TrafficToNodes struct {
+	Datacenter string `json:"datacenter"`
+	Zone       string `json:"zone"`
+	Bytes      int64  `json:"bytes"`
 }
 
 // DiskStatus is the file system that holds the engine's data.

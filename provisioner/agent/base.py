@@ -82,11 +82,25 @@ class Disk:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Bytes that the engine sent and received, over all of its starts on its machine.
+
+    `epoch` names what is counted: when it is another one, all counts began at 0. `to_nodes`: by data centre and zone.
+    """
+
+    epoch: str
+    to_nodes: Mapping[tuple[str, str], int]
+    from_clients: int
+    to_clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """`engine_state` is one of absent, stopped, starting, running, failed.
 
     `time`: the node's clock when it answered. `mode`: the engine's own word (NORMAL, JOINING, ...), empty when unknown.
     Revisions are of the configuration: what the agent has stored, and what the engine was last started with.
+    `traffic`: None while it is not known, and where the engine does not tell it.
     """
 
     node_id: str
@@ -104,6 +118,7 @@ class Status:
     config_revision: str = ""
     running_revision: str = ""
     engine_certificate_expires_at: datetime | None = None
+    traffic: Traffic | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

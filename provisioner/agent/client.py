@@ -33,6 +33,7 @@ from provisioner.agent.base import (
     RingStatus,
     StatementState,
     Status,
+    Traffic,
 )
 from provisioner.agent.repairs import (
     KeyspaceRing,
@@ -158,6 +159,7 @@ class HttpAgentClient:
             config_revision=answer.engine.config_revision,
             running_revision=answer.engine.running_revision,
             engine_certificate_expires_at=answer.engine_certificate_expires_at,
+            traffic=None if answer.traffic is None else _traffic(answer.traffic),
         )
 
     def tuning(self) -> Mapping[str, Any]:
@@ -373,6 +375,15 @@ def _job(answer: schema.Job) -> Job:
         error_code=answer.error.code if answer.error else "",
         error_message=answer.error.message if answer.error else "",
         result=answer.result,
+    )
+
+
+def _traffic(told: schema.TrafficStatus) -> Traffic:
+    return Traffic(
+        epoch=told.epoch,
+        to_nodes={(each.datacenter, each.zone): each.bytes for each in told.to_nodes},
+        from_clients=told.from_clients,
+        to_clients=told.to_clients,
     )
 
 

@@ -37,6 +37,7 @@ from provisioner.agent.base import (
     Job,
     StatementState,
     Status,
+    Traffic,
 )
 from provisioner.agent.fake_backups import NodeBackups
 from provisioner.agent.fake_call import FakeCall
@@ -385,6 +386,14 @@ class FakeAgents:
             database.close()
 
 
+def _traffic(told: tuple[str, dict[str, dict[str, int]], int, int] | None) -> Traffic | None:
+    if told is None:
+        return None
+    epoch, to_nodes, from_clients, to_clients = told
+    sent = {(datacenter, zone): count for datacenter, zones in to_nodes.items() for zone, count in zones.items()}
+    return Traffic(epoch=epoch, to_nodes=sent, from_clients=from_clients, to_clients=to_clients)
+
+
 @dataclass(frozen=True)
 class FakeAgentClient:
     """One node's agent: an `AgentClient`."""
@@ -419,6 +428,7 @@ class FakeAgentClient:
                 config_revision=str((node.config or {}).get("revision", "")),
                 running_revision=node.running_revision,
                 engine_certificate_expires_at=datetime.fromisoformat(expires_at) if expires_at else None,
+                traffic=_traffic(node.traffic),
             )
 
     def tuning(self) -> Mapping[str, Any]:

@@ -59,6 +59,8 @@ class Node:
     disk_used: float = 0.1
     clock_offset_seconds: float = 0.0
     engine_certificate_expires_at: str = ""
+    # Epoch, bytes sent to nodes by data centre and zone, from clients, to clients; None: it does not tell.
+    traffic: tuple[str, dict[str, dict[str, int]], int, int] | None = None
     # What the tuning report finds, by check that fails.
     untuned: dict[str, str] = field(default_factory=dict)
     # At which its first boot is, and code and message with which that failed; empty: it is over.

@@ -1085,20 +1085,6 @@ class StatementRequest(BaseModel):
     tracing: bool | None = None
 
 
-class Status(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    agent: AgentStatus
-    disk: DiskStatus | None
-    engine: EngineStatus
-    engine_certificate_expires_at: AwareDatetime | None
-    local_data_lost: bool
-    node_id: str
-    ring: RingStatus | None
-    time: AwareDatetime
-
-
 class Store(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1260,6 +1246,15 @@ class TraceEvent(BaseModel):
     offset_microseconds: int
     source: str
     thread: str
+
+
+class TrafficToNodes(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    bytes: int
+    datacenter: str
+    zone: str
 
 
 class TruncateTablesParameters(BaseModel):
@@ -1598,6 +1593,16 @@ class StatementTrace(BaseModel):
     started_at: AwareDatetime | None
 
 
+class TrafficStatus(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    epoch: str
+    from_clients: int
+    to_clients: int
+    to_nodes: list[TrafficToNodes]
+
+
 class TuningReport(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
@@ -1678,6 +1683,21 @@ class StatementResult(BaseModel):
     rows: list[list[str | None]]
     trace: StatementTrace | None
     warnings: list[str]
+
+
+class Status(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    agent: AgentStatus
+    disk: DiskStatus | None
+    engine: EngineStatus
+    engine_certificate_expires_at: AwareDatetime | None
+    local_data_lost: bool
+    node_id: str
+    ring: RingStatus | None
+    time: AwareDatetime
+    traffic: TrafficStatus | None = None
 
 
 class Statement(BaseModel):

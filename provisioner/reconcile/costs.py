@@ -3,6 +3,7 @@
 from backend.costs.closing import close_hours
 from backend.costs.observing import observe_backups
 from backend.costs.sharing_hours import share_hours
+from backend.costs.traffic import close_traffic
 from provisioner.reconcile.alone import alone
 
 
@@ -12,6 +13,6 @@ def meter() -> int:
         if not mine:
             return 0
         observe_backups()
-        written = close_hours()
+        written = close_hours() + close_traffic()
         share_hours()
         return written

@@ -31,7 +31,7 @@ from backend.findings.states import FindingState
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OPEN, StepState
 from provisioner.agent.base import Status
-from provisioner.reconcile import dropped_hints, lasting, signs
+from provisioner.reconcile import dropped_hints, lasting, sent, signs
 from provisioner.reconcile.alone import alone
 from provisioner.reconcile.looks import Look, look_at
 from provisioner.reconcile.verdicts import NOT_SERVING, Verdict, all_is_well, judge
@@ -179,6 +179,7 @@ class _Run:
         in_work = nodes_in_work(clusters)
         self.clusters += len(clusters)
         looks = self._look(clusters, members, in_work, whole=whole)
+        sent.note(look for found in looks.values() for look in found)
         offset = _our_own_clock([look for found in looks.values() for look in found])
         written: list[Observation] = []
         for cluster in clusters:

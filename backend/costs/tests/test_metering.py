@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.costs.metering import Held, counted, differences, due, hour_of
+from backend.costs.metering import Held, counted, differences, due, hour_of, spread
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 MOMENTS = st.integers(0, 40 * 86_400_000).map(lambda ms: DAY + timedelta(milliseconds=ms))
@@ -80,7 +80,7 @@ def test_a_correction_makes_good_what_was_written(began, ended, true_end):
 
 
 def test_a_counter_that_begins_anew_counts_from_nothing():
-    assert counted(None, ("boot-1", 500)) == 0
+    assert counted(None, ("boot-1", 500)) == 500
     assert counted(("boot-1", 500), ("boot-1", 800)) == 300
     assert counted(("boot-1", 800), ("boot-2", 120)) == 120
     assert counted(("boot-2", 800), ("boot-2", 120)) == 120
@@ -93,3 +93,26 @@ def test_a_counter_never_counts_less_than_nothing(readings):
         more = counted(before, (str(boot), count))
         assert more >= 0
         total, before = total + more, (str(boot), count)
+
+
+def test_what_was_counted_between_two_readings_is_spread_over_their_hours():
+    ten = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    # 45 minutes of the one hour, 15 of the other.
+    assert spread(1001, ten + timedelta(minutes=15), ten + timedelta(minutes=75)) == {
+        ten: 750,
+        ten + timedelta(hours=1): 251,
+    }
+    assert spread(7, None, ten + timedelta(minutes=1)) == {ten: 7}
+    # A clock that was put back.
+    assert spread(7, ten + timedelta(hours=3), ten) == {ten: 7}
+    assert spread(0, ten, ten) == {}
+
+
+@given(st.integers(0, 10**18), MOMENTS, MOMENTS)
+def test_hours_sum_to_what_was_counted(count, since, until):
+    found = spread(count, since, until)
+    assert sum(found.values()) == count
+    assert all(
+        value > 0 and hour_of(hour) == hour and hour_of(min(since, until)) <= hour <= until
+        for hour, value in found.items()
+    )

@@ -32,6 +32,7 @@ test("quantities are as long as they tell something", () => {
   expect(shortQuantity("-24.000000000")).toBe("-24");
   expect(usedAmount({ item: "machine", unit_seconds: 3600 })).toBe("3,600 s");
   expect(usedAmount({ item: "object_storage", unit_seconds: 3600 * 2 ** 30 * 1.5 })).toBe("1.5 GiB");
+  expect(usedAmount({ item: "traffic_out", unit_seconds: 2 ** 30 * 2.5 })).toBe("2.5 GiB");
   expect(usedAmount({ item: "object_storage", unit_seconds: -3600 * 2 ** 20 })).toBe("-0.000977 GiB");
 });
 

@@ -110,9 +110,14 @@ export function shortQuantity(quantity: string): string {
   return value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 1 ? 9 : 3 });
 }
 
-/** Seconds of a machine as they are; bytes through an hour as the GiB that were held on average. */
+/** Seconds of a machine and requests as they are, traffic in GiB; bytes through an hour as the GiB that were held on average. */
 export function usedAmount({ item, unit_seconds: used }: Pick<Usage, "item" | "unit_seconds">): string {
+  if (item.startsWith("traffic_")) return inGib(used / 2 ** 30);
+  if (item === "object_writes" || item === "object_reads") return `${used.toLocaleString("en")} requests`;
   if (item !== "object_storage" && item !== "block_storage") return `${used.toLocaleString("en")} s`;
-  const gib = used / 3600 / 2 ** 30;
+  return inGib(used / 3600 / 2 ** 30);
+}
+
+function inGib(gib: number): string {
   return `${gib.toLocaleString("en", { maximumFractionDigits: Math.abs(gib) < 1 ? 6 : 3 })} GiB`;
 }

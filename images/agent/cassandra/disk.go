@@ -51,6 +51,7 @@ func (e *Engine) Machine(context.Context) agent.MachineStatus {
 	if own, err := e.identity.Own(); err == nil {
 		status.EngineCertificateExpiresAt = &own.NotAfter
 	}
+	status.Traffic = e.traffic.Status()
 	return status
 }
 

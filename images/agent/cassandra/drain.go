@@ -14,6 +14,7 @@ func (e *Engine) drain(ctx context.Context, _ Nothing, report agent.Report) (Not
 		return Nothing{}, err
 	}
 	report(0.1, "Flushing")
+	e.lastTraffic(ctx)
 	e.control.forget()
 	within, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

@@ -23,6 +23,7 @@ import (
 	"ringmaster/agent/process"
 	"ringmaster/agent/statefile"
 	"ringmaster/agent/supervise"
+	"ringmaster/agent/traffic"
 )
 
 // Name is the engine's name in configurations.
@@ -52,6 +53,9 @@ type Engine struct {
 
 	fenceWatch fenceWatch
 	collector  collector
+	traffic    traffic.Meter
+	// born is when this agent began.
+	born time.Time
 }
 
 var _ agent.Engine = (*Engine)(nil)
@@ -60,8 +64,9 @@ var _ agent.Engine = (*Engine)(nil)
 func New(folder, cache, nodeID string, identity enginetls.Identity, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
 		nodeID: nodeID, cache: cache, place: folders{root: filepath.Join(folder, Name)}, identity: identity, log: log,
-		heartbeat: heartbeats{}, seeds: make(seedsDue, 1),
+		heartbeat: heartbeats{}, seeds: make(seedsDue, 1), born: time.Now(),
 	}
+	e.traffic.Path = e.place.traffic()
 	if err := e.place.make(); err != nil {
 		return nil, err
 	}
@@ -135,6 +140,7 @@ func (e *Engine) Configure(document json.RawMessage) error {
 func (e *Engine) Run(ctx context.Context) error {
 	go e.watchRing(ctx)
 	go e.watchSeeds(ctx)
+	go e.watchTraffic(ctx)
 	go e.archive.Run(ctx)
 	return e.supervisor.Run(ctx)
 }
@@ -332,6 +338,7 @@ const stopGrace = 60 * time.Second
 
 func (e *Engine) stop(ctx context.Context, _ Nothing, report agent.Report) (Nothing, error) {
 	report(0.1, "Waiting for the engine to end")
+	e.lastTraffic(ctx)
 	e.control.forget()
 	return Nothing{}, e.supervisor.Stop(ctx, stopGrace)
 }

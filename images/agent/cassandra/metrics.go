@@ -29,6 +29,7 @@ func (e *Engine) Metrics(ctx context.Context, page *metrics.Page) error {
 	if bytes, err := folderBytes(filepath.Join(e.place.root, "cdc_raw")); err == nil {
 		page.Family("ringmaster_node_cdc_bytes").Add("", float64(bytes))
 	}
+	e.traffic.Metrics(page)
 	return nil
 }
 

@@ -13,12 +13,13 @@ from django.utils import timezone
 from backend.clusters import actions
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import ClusterState, NodeState
+from backend.costs.models import TrafficReading
 from backend.findings.models import Finding
 from backend.operations.models import Operation, OperationStep
 from provisioner.agent.fake import AgentFault
 from provisioner.operations import names
 from provisioner.operations.tests.cluster_world import ClusterWorld, cluster_world
-from provisioner.reconcile import health, lasting
+from provisioner.reconcile import health, lasting, sent
 from provisioner.reconcile.alone import alone
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def forget() -> None:
     lasting.remember("health", {})
+    sent.forget()
 
 
 @pytest.fixture
@@ -360,3 +362,25 @@ def test_a_state_that_somebody_knows_better_is_not_written_over(world: ClusterWo
     )
     assert observations.write([seen]) == set()
     assert observations.write([]) == set()
+
+
+def test_it_keeps_what_nodes_sent_every_few_minutes(world: ClusterWorld) -> None:
+    first = nodes(world)[0]
+    zones = {first.datacenter.name: {first.zone: 7}}
+    world.agents.change(first.id, traffic=("one", zones, 20, 3))
+    health.check_clusters()
+    kept = TrafficReading.objects.get()
+    assert (kept.node_id, kept.epoch, kept.counts) == (
+        first.id,
+        "one",
+        {f"{first.datacenter.name}/{first.zone}": 7, "clients": 23},
+    )
+    world.agents.change(first.id, traffic=("one", zones, 30, 3))
+    with CaptureQueriesContext(connection) as queries:
+        health.check_clusters()
+    assert not written(queries)
+    # What began anew is kept at once.
+    world.agents.change(first.id, traffic=("two", zones, 1, 0))
+    health.check_clusters()
+    kept.refresh_from_db()
+    assert (kept.epoch, kept.counts["clients"], sum(kept.due.popitem()[1].values())) == ("two", 1, 7 + 23 + 7 + 1)

@@ -13215,7 +13215,7 @@ export type Usage = {
     /**
      * Unit Seconds
      *
-     * Machine-seconds or byte-seconds; below zero takes back
+     * Machine-seconds or byte-seconds; of traffic bytes, of requests their number. Below zero takes back
      */
     unit_seconds: number;
     /**

@@ -40,12 +40,17 @@ import org.apache.cassandra.db.memtable.Memtable;
 import org.apache.cassandra.gms.FailureDetector;
 import org.apache.cassandra.gms.FailureDetectorMBean;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.locator.InetAddressAndPort;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry;
+import org.apache.cassandra.metrics.ClientMessageSizeMetrics;
 import org.apache.cassandra.metrics.LatencyMetrics;
 import org.apache.cassandra.metrics.ThreadPoolMetrics;
+import org.apache.cassandra.net.MessagingService;
+import org.apache.cassandra.net.OutboundConnections;
 import org.apache.cassandra.net.Verb;
 import org.apache.cassandra.schema.SchemaConstants;
 import org.apache.cassandra.utils.EstimatedHistogram;
+import org.apache.cassandra.utils.FBUtilities;
 
 /**
  * Tells the node's agent the engine's own numbers, from inside of its process. Compiled against the engine that runs, loaded
@@ -56,7 +61,7 @@ import org.apache.cassandra.utils.EstimatedHistogram;
  * <p>The argument is {@code SOCKET}: a name in the folder that the engine runs in, which only its user may enter.
  *
  * <p>A question is lines of text, an empty one last: {@code within MILLISECONDS}, {@code table FIELD} (of TableMetrics),
- * {@code metric NAME} (of the registry). The answer is lines of words:
+ * {@code metric NAME} (of the registry), {@code only traffic}. The answer is lines of words:
  *
  * <pre>
  * missing WHAT WHY                 a field or a metric that this version of the engine has not
@@ -68,6 +73,8 @@ import org.apache.cassandra.utils.EstimatedHistogram;
  * paused MILLISECONDS              all of them together
  * value NAME VALUE                 heap and others
  * table KEYSPACE NAME STATE VALUE… in the order of the question; STATE: see {@link #sstables}
+ * sent ADDRESS DC RACK MESSAGES STREAMS   bytes sent to a node since the start; these two only when asked for, and then nothing else
+ * clients RECEIVED SENT                   bytes since the start
  * end                              without it the answer is not whole
  * </pre>
  *
@@ -232,6 +239,10 @@ public final class Collector implements Runnable
                 case "metric":
                     registered(rest, registry.get(rest));
                     break;
+                case "only":
+                    traffic(registry);
+                    word("end").line();
+                    return;
                 default:
                     missing(line, "it is not known what is asked");
             }
@@ -239,6 +250,28 @@ public final class Collector implements Runnable
         node(registry);
         tables(names, until);
         word("end").line();
+    }
+
+    private void traffic(Map<String, Metric> registry) throws IOException
+    {
+        for (Map.Entry<InetAddressAndPort, OutboundConnections> one : MessagingService.instance().channelManagers.entrySet())
+        {
+            InetAddressAndPort peer = one.getKey();
+            if (peer.equals(FBUtilities.getBroadcastAddressAndPort()))
+                continue;
+            OutboundConnections to = one.getValue();
+            String address = peer.getAddress().getHostAddress();
+            long streamed = 0;
+            // The engine writes into the name how it first heard of the address: alone, or by its name, which is the address.
+            for (String name : new String[]{ "/" + address, address + "/" + address })
+                if (registry.get("org.apache.cassandra.metrics.Streaming.OutgoingBytes." + (name + ":" + peer.getPort()).replace(':', '.')) instanceof Counting counted)
+                    streamed += counted.getCount();
+            word("sent").word(address)
+                        .word(DatabaseDescriptor.getEndpointSnitch().getDatacenter(peer).replace(' ', '_'))
+                        .word(DatabaseDescriptor.getEndpointSnitch().getRack(peer).replace(' ', '_'))
+                        .number(to.small.sentBytes() + to.large.sentBytes() + to.urgent.sentBytes()).number(streamed).line();
+        }
+        word("clients").number(ClientMessageSizeMetrics.bytesReceived.getCount()).number(ClientMessageSizeMetrics.bytesSent.getCount()).line();
     }
 
     private void registered(String name, Metric metric) throws IOException

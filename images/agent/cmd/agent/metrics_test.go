@@ -174,6 +174,49 @@ func metricsTellWhatWasDone(t *testing.T, plane *agenttest.ControlPlane, nodes [
 		}
 	}
 	everythingIsTold(t, page)
+	trafficIsTold(t, plane, nodes)
+}
+
+// trafficIsTold: what a client sends is counted once as the client's, and once for each of the other nodes that it goes to.
+func trafficIsTold(t *testing.T, plane *agenttest.ControlPlane, nodes []*node) {
+	first := nodes[0]
+	traffic := func() (told agent.TrafficStatus) {
+		if of := first.status().Traffic; of != nil {
+			told = *of
+		}
+		return told
+	}
+	first.eventually("its traffic is read", func() bool { return traffic().Epoch != "" })
+	before := traffic()
+	const rows, size = 100, 20_000
+	body := strings.Repeat("x", size)
+	session := shop{t: t, plane: plane, sessions: map[*node]*cql.Conn{}}.session(first)
+	for id := range rows {
+		if _, err := session.Query(t.Context(), cql.All, fmt.Sprintf("INSERT INTO counted.orders (id, body) VALUES (%d, '%s')", id, body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.eventually("what was written meanwhile is told", func() bool { return traffic().FromClients > before.FromClients+rows*size/2 })
+	after := traffic()
+	if after.Epoch != before.Epoch || len(after.ToNodes) != len(nodes)-1 {
+		t.Fatalf("%+v, then %+v", before, after)
+	}
+	// Statements and mutations have some bytes beside the body.
+	const least, most = rows * size, rows * size * 11 / 10
+	if more := after.FromClients - before.FromClients; more < least || more > most {
+		t.Errorf("%d bytes from clients, who sent %d", more, least)
+	}
+	for index, to := range after.ToNodes {
+		if to.Datacenter != "local-1" || to.Zone == "" || to.Zone != before.ToNodes[index].Zone {
+			t.Errorf("%+v, then %+v", before.ToNodes[index], to)
+		}
+		if more := to.Bytes - before.ToNodes[index].Bytes; more < least || more > most {
+			t.Errorf("%d bytes to %s, which got %d", more, to.Zone, least)
+		}
+		if served := first.scrape(t, plane).of(t, "ringmaster_node_internode_sent_bytes_total", "to_datacenter", to.Datacenter, "to_zone", to.Zone); served.GetCounter().GetValue() < float64(to.Bytes) {
+			t.Errorf("%v is served, %d was told", served, to.Bytes)
+		}
+	}
 }
 
 // contend has all nodes change one row at once.
