@@ -64,13 +64,27 @@ def start_celery(processes: Processes, name: str, stores: Stores, *, workers: in
 
 def prepare() -> None:
     """The catalogue with what only tests order, prices and the control plane's authorities."""
+    from backend.backups.locations import ensure_operators
     from backend.catalog import actions as catalog
     from backend.clusters import authorities
     from backend.prices import actions as prices
 
-    catalog.load(with_tests=True)
+    catalog.load(with_tests=True, clouds={"aws": ["eu-west-1"]})
     prices.load()
     authorities.ensure_control_plane_pki()
+    ensure_operators()
+
+
+@contextmanager
+def _surroundings(folder: Path) -> Iterator[None]:
+    """A place for backups, and a mail server that is never reached: what needs them can be ordered."""
+    backups = folder / "backups"
+    backups.mkdir()
+    os.environ.update(
+        RINGMASTER_BACKUP_STORE=backups.as_uri(),
+        RINGMASTER_SMTP_URL="smtp://127.0.0.1:1",
+    )
+    yield
 
 
 @contextmanager
@@ -78,6 +92,7 @@ def simulated() -> Iterator[Simulated]:
     with (
         tempfile.TemporaryDirectory(prefix="rm-simulated-") as folder,
         fleet_simulator(Path(folder) / "fleet.sock"),
+        _surroundings(Path(folder)),
         durable_stores() as stores,
     ):
         prepare()

@@ -240,3 +240,31 @@ func newKey() string {
 	_, _ = rand.Read(random[:])
 	return "tf-" + hex.EncodeToString(random[:])
 }
+
+// NotThere is what Missing recognises, for things that are only listed.
+func NotThere(what string) error {
+	return &Problem{Status: http.StatusNotFound, Code: "not_found", Message: "There is no " + what + "."}
+}
+
+// Every reads all pages of a list.
+func Every[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	found := []T{}
+	asked := url.Values{"limit": {"200"}}
+	for name, values := range query {
+		asked[name] = values
+	}
+	for {
+		var page struct {
+			Items      []T    `json:"items"`
+			NextCursor string `json:"next_cursor"`
+		}
+		if err := c.Get(ctx, path+"?"+asked.Encode(), &page); err != nil {
+			return nil, err
+		}
+		found = append(found, page.Items...)
+		if page.NextCursor == "" {
+			return found, nil
+		}
+		asked.Set("cursor", page.NextCursor)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // split cuts an id to import into as many words as there are names; the last may hold slashes.
@@ -36,5 +35,5 @@ func Anew(description string) schema.StringAttribute {
 	}
 }
 
-// Text is null where the API says null.
-func Text(of *string) types.String { return types.StringPointerValue(of) }
+// Cluster is the attribute of what belongs to a cluster.
+func Cluster() schema.StringAttribute { return Anew("Id of the cluster, `clu_…`.") }

@@ -13,8 +13,21 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"ringmaster/terraform-provider/alertrule"
+	"ringmaster/terraform-provider/allowlistentry"
+	"ringmaster/terraform-provider/apitoken"
+	"ringmaster/terraform-provider/backupschedule"
+	"ringmaster/terraform-provider/budget"
+	"ringmaster/terraform-provider/catalogue"
 	"ringmaster/terraform-provider/client"
+	"ringmaster/terraform-provider/cloudaccount"
 	"ringmaster/terraform-provider/cluster"
+	"ringmaster/terraform-provider/connection"
+	"ringmaster/terraform-provider/cqlgrant"
+	"ringmaster/terraform-provider/cqlrole"
+	"ringmaster/terraform-provider/networkconnection"
+	"ringmaster/terraform-provider/notificationchannel"
+	"ringmaster/terraform-provider/repairschedule"
 )
 
 // Address is how configurations name the provider. The host is nobody's, so that Terraform takes it from where it was
@@ -90,13 +103,20 @@ func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRe
 }
 
 func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{cluster.New}
+	return []func() resource.Resource{
+		alertrule.New, allowlistentry.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
+		networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New,
+	}
 }
 
-func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		catalogue.NewImages, catalogue.NewMachineTypes, catalogue.NewRegions, catalogue.NewVersions, connection.New,
+	}
+}
 
 func (r *ringmaster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return nil
+	return []func() ephemeral.EphemeralResource{apitoken.New}
 }
 
 var _ provider.ProviderWithEphemeralResources = (*ringmaster)(nil)
