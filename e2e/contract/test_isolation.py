@@ -28,6 +28,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_member_role": {"role": "viewer"},
     "update_cloud_account": {"name": "taken over"},
     "update_cluster": {"name": "taken-over"},
+    "extend_test_drive": {"hours": 24},
     "set_maintenance_windows": {"windows": []},
     "plan_change": {"kind": "rolling_restart"},
     "change_cluster": {"kind": "rolling_restart"},

@@ -22,14 +22,14 @@ def test_loading_twice_changes_nothing_and_keeps_the_memory_budget(db):
     actions.record_memory_budget("local/local-1", 4096)
     before = (
         list(Region.objects.order_by("id").values()),
-        list(MachineType.objects.values()),
-        list(EngineVersion.objects.values()),
+        list(MachineType.objects.order_by("pk").values()),
+        list(EngineVersion.objects.order_by("pk").values()),
     )
     actions.load(with_tests=False)
     after = (
         list(Region.objects.order_by("id").values()),
-        list(MachineType.objects.values()),
-        list(EngineVersion.objects.values()),
+        list(MachineType.objects.order_by("pk").values()),
+        list(EngineVersion.objects.order_by("pk").values()),
     )
     assert after == before
 
