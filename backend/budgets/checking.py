@@ -18,7 +18,7 @@ from django.utils import timezone
 from backend.accounts.queries import Identity
 from backend.accounts.states import Role
 from backend.alerts import deliveries
-from backend.alerts.states import AlertState, at_least
+from backend.alerts.states import AlertState, Topic, at_least
 from backend.audit import actions as audit
 from backend.budgets.models import Budget, BudgetCrossing
 from backend.budgets.states import BudgetScope, Measure, is_crossed, severity_of
@@ -126,7 +126,7 @@ def _tell(budget: Budget, crossings: Sequence[BudgetCrossing], state: AlertState
     """One message for all of them, and a record each for the audit log."""
     severities = [severity_of(Measure(each.measure), each.percent) for each in crossings]
     severity = next(one for one in _WORST_FIRST if any(at_least(each, one) for each in severities))
-    deliveries.tell(budget.organisation_id, budget.cluster_id, severity, _message(budget, crossings, state, severity))
+    deliveries.tell(budget.organisation_id, budget.cluster_id, _message(budget, crossings, state, severity))
     who = Identity(
         organisation_id=budget.organisation_id,
         user_id="",
@@ -161,6 +161,7 @@ def _message(
     more = f" And {len(crossings) - 1} more." if len(crossings) > 1 else ""
     cluster = budget.cluster
     return deliveries.content(
+        topic=Topic.BUDGETS,
         status=state.value,
         summary=f"{'' if state is AlertState.FIRING else 'Over: '}{first}{more}",
         severity=severity,

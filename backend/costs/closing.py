@@ -7,6 +7,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max, Sum
 
+from backend.costs.clock import database_now
 from backend.costs.metering import Held, differences, due, hour_of
 from backend.costs.models import Meter, UsageRecord
 from backend.costs.recording import record_costs
@@ -78,7 +79,7 @@ def close_hours(now: datetime | None = None) -> int:
     `now`: by the database's clock if it is None. How far a fact was metered is kept with it, so a clock that was put
     back closes nothing twice.
     """
-    closed, written = hour_of((now or _database_now()) - GRACE), 0
+    closed, written = hour_of((now or database_now()) - GRACE), 0
     for facts in _FACTS:
         while (found := _close_some(_DUE.format(facts=facts), closed)) is not None:
             written += found
@@ -174,10 +175,3 @@ def _fact(row: dict[str, Any]) -> Fact:
         metered=metered,
         closed=row["closed"],
     )
-
-
-def _database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment

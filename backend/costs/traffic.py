@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from backend.clusters.models import Datacenter, Node
+from backend.costs.clock import database_now
 from backend.costs.metering import counted, hour_of, spread
 from backend.costs.models import TrafficReading, UsageRecord
 from backend.costs.recording import record_costs
@@ -70,7 +71,7 @@ def note(read: Sequence[Sent], now: datetime | None = None) -> None:
     nodes = Node.objects.filter(id__in=wanted).select_related("cluster", "datacenter").defer("tokens")
     by_id = {node.id: node for node in nodes}
     regions = _regions({node.cluster_id for node in by_id.values()})
-    now = now or _database_now()
+    now = now or database_now()
     rows = [
         _after(known.get(node_id), sent, by_id[node_id], regions, now)
         for node_id, sent in sorted(wanted.items())
@@ -132,7 +133,7 @@ def item_between(node: Node, zone: str, region: str | None) -> Item:
 
 def close_traffic(now: datetime | None = None) -> int:
     """Writes what is due of all hours that are over. How many records that were."""
-    closed, written = hour_of((now or _database_now()) - GRACE), 0
+    closed, written = hour_of((now or database_now()) - GRACE), 0
     while (found := _close_some(closed)) is not None:
         written += found
     return written
@@ -191,10 +192,3 @@ def _number(records: Sequence[UsageRecord]) -> None:
 
 def _first(due: Mapping[str, Any]) -> datetime | None:
     return min((datetime.fromisoformat(hour) for hour in due), default=None)
-
-
-def _database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment

@@ -10,6 +10,7 @@ from backend.audit import actions as audit
 from backend.clusters.actions import ends_in
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found, get_cluster
+from backend.clusters.reach import clusters
 from backend.clusters.states import ClusterState, reason_against_going_on
 from backend.core.errors import Conflict, Invalid
 from backend.operations import actions as operations
@@ -41,7 +42,7 @@ def keep(who: Identity, cluster_id: str) -> dict[str, Any]:
 
 def _locked(who: Identity, cluster_id: str) -> Cluster:
     require(who, Permission.CLUSTERS_WRITE)
-    cluster = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    cluster = clusters(who).select_for_update().filter(id=cluster_id).first()
     if cluster is None:
         raise cluster_not_found()
     reason = reason_against_going_on(ClusterState(cluster.state), may=True, test_drive=cluster.expires_at is not None)

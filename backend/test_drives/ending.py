@@ -13,7 +13,7 @@ from django.utils import timezone
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission, Role
 from backend.alerts import deliveries
-from backend.alerts.states import AlertState
+from backend.alerts.states import AlertState, Topic
 from backend.clusters import actions as clusters
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
@@ -102,6 +102,7 @@ def _tell(cluster_id: str, state: AlertState) -> bool:
         "ends_at": None if firing else now.isoformat(),
     }
     message = deliveries.content(
+        topic=Topic.ALERTS,
         status=state.value,
         summary=sentence if firing else f"Over: {sentence}",
         severity=Severity.WARNING,
@@ -113,7 +114,7 @@ def _tell(cluster_id: str, state: AlertState) -> bool:
         url=f"{settings.ENV.ringmaster_public_url}/clusters/{cluster.id}",
         alerts=[alert],
     )
-    deliveries.tell(cluster.organisation_id, cluster.id, Severity.WARNING, message)
+    deliveries.tell(cluster.organisation_id, cluster.id, message)
     return True
 
 

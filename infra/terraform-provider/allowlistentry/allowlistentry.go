@@ -44,9 +44,7 @@ func New() resource.Resource {
 		},
 		Import: []string{"cluster_id", "cidr"},
 		Create: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			return change(ctx, c, m, func(of []entry) []entry {
-				return append(without(of, m), entry{m.CIDR.ValueString(), m.Description.ValueString()})
-			})
+			return write(ctx, c, m)
 		},
 		Read: func(ctx context.Context, c *client.Client, m *model) error {
 			var now list
@@ -62,9 +60,7 @@ func New() resource.Resource {
 			return client.NotThere("entry " + m.CIDR.ValueString())
 		},
 		Update: func(ctx context.Context, c *client.Client, m *model, _ model) (string, error) {
-			return change(ctx, c, m, func(of []entry) []entry {
-				return append(without(of, m), entry{m.CIDR.ValueString(), m.Description.ValueString()})
-			})
+			return write(ctx, c, m)
 		},
 		Delete: func(ctx context.Context, c *client.Client, m *model) (string, error) {
 			return change(ctx, c, m, func(of []entry) []entry { return without(of, m) })
@@ -73,6 +69,12 @@ func New() resource.Resource {
 }
 
 func path(m *model) string { return client.Path("clusters", m.ClusterID.ValueString(), "allowlist") }
+
+func write(ctx context.Context, c *client.Client, m *model) (string, error) {
+	return change(ctx, c, m, func(of []entry) []entry {
+		return append(without(of, m), entry{m.CIDR.ValueString(), m.Description.ValueString()})
+	})
+}
 
 // change writes the whole list, as the API takes it: entries of one cluster take turns.
 func change(ctx context.Context, c *client.Client, m *model, to func([]entry) []entry) (string, error) {

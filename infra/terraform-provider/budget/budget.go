@@ -2,8 +2,6 @@
 package budget
 
 import (
-	"context"
-
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/defaults"
@@ -12,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"ringmaster/terraform-provider/client"
 	"ringmaster/terraform-provider/plain"
 )
 
@@ -45,7 +42,8 @@ type document struct {
 // New makes the resource.
 func New() resource.Resource {
 	anew := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	return plain.Kind[model]{
+	documents := plain.Documents[model, document]{At: "budgets", ID: (*model).id, Order: order, Change: body, Take: (*model).take}
+	return documents.Of(plain.Kind[model]{
 		Name: "budget",
 		Schema: schema.Schema{
 			MarkdownDescription: "What may be spent in a month: of the organisation, of a cluster (`cluster_id`), or of clusters with a tag (`tag_key`, `tag_value`). Alert receivers are told when it is reached, or will be. It stops nothing; ceilings do.",
@@ -64,35 +62,7 @@ func New() resource.Resource {
 				},
 			},
 		},
-		Create: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			body := body(m)
-			body["scope"] = "organisation"
-			if id := plain.Text(m.ClusterID); id != nil {
-				body["scope"], body["cluster_id"] = "cluster", *id
-			}
-			if key := plain.Text(m.TagKey); key != nil {
-				body["scope"], body["tag_key"], body["tag_value"] = "tag", *key, m.TagValue.ValueString()
-			}
-			var made document
-			err := c.Post(ctx, "/budgets", body, &made)
-			m.take(made)
-			return "", err
-		},
-		Read: func(ctx context.Context, c *client.Client, m *model) error {
-			var now document
-			err := c.Get(ctx, client.Path("budgets", m.ID.ValueString()), &now)
-			if err == nil {
-				m.take(now)
-			}
-			return err
-		},
-		Update: func(ctx context.Context, c *client.Client, m *model, _ model) (string, error) {
-			return "", c.Patch(ctx, client.Path("budgets", m.ID.ValueString()), body(m), nil)
-		},
-		Delete: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			return "", c.Delete(ctx, client.Path("budgets", m.ID.ValueString()), nil, nil)
-		},
-	}.Resource()
+	}).Resource()
 }
 
 func percents(of ...int64) defaults.Set { return setdefault.StaticValue(plain.NumberSet(of)) }
@@ -103,6 +73,20 @@ func body(m *model) map[string]any {
 		"spent_percents": plain.Numbers(m.SpentPercents), "forecast_percents": plain.Numbers(m.ForecastPercents),
 	}
 }
+
+func order(m *model) map[string]any {
+	body := body(m)
+	body["scope"] = "organisation"
+	if id := plain.Text(m.ClusterID); id != nil {
+		body["scope"], body["cluster_id"] = "cluster", *id
+	}
+	if key := plain.Text(m.TagKey); key != nil {
+		body["scope"], body["tag_key"], body["tag_value"] = "tag", *key, m.TagValue.ValueString()
+	}
+	return body
+}
+
+func (m *model) id() string { return m.ID.ValueString() }
 
 func (m *model) take(of document) {
 	m.ID, m.Name, m.Micros = types.StringValue(of.ID), types.StringValue(of.Name), types.Int64Value(of.Micros)

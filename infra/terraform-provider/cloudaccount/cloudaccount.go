@@ -49,7 +49,8 @@ type settings struct {
 // New makes the resource.
 func New() resource.Resource {
 	anew := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	return plain.Kind[model]{
+	documents := plain.Documents[model, document]{At: "cloud-accounts", ID: (*model).id, Change: change, Take: (*model).take}
+	kind := documents.Of(plain.Kind[model]{
 		Name: "cloud_account",
 		Schema: schema.Schema{
 			MarkdownDescription: "An account at AWS or Google Cloud in which clusters are made. One that has clusters is not removed: the server refuses. It need not work yet when it is made: the role may want `external_id` first.",
@@ -65,35 +66,29 @@ func New() resource.Resource {
 				"external_id":      schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}, MarkdownDescription: "aws: what the role's trust must ask for."},
 			},
 		},
-		Create: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			given := map[string]any{"public_addresses": m.PublicAddresses.ValueBool(), "networks": plain.Text(m.Networks), "vpcs": texts(m.VPCs)}
-			body := map[string]any{
-				"name": m.Name.ValueString(), "provider": m.Cloud.ValueString(), "role_arn": plain.Text(m.RoleARN), "project": plain.Text(m.Project), "settings": given,
-			}
-			var begun struct {
-				CloudAccount document `json:"cloud_account"`
-			}
-			// The check of the account goes on by itself; it cannot succeed before the role knows the external id.
-			err := c.Post(ctx, "/cloud-accounts", body, &begun)
-			m.take(begun.CloudAccount)
-			return "", err
-		},
-		Read: func(ctx context.Context, c *client.Client, m *model) error {
-			var now document
-			err := c.Get(ctx, client.Path("cloud-accounts", m.ID.ValueString()), &now)
-			if err == nil {
-				m.take(now)
-			}
-			return err
-		},
-		Update: func(ctx context.Context, c *client.Client, m *model, _ model) (string, error) {
-			return "", c.Patch(ctx, client.Path("cloud-accounts", m.ID.ValueString()), map[string]any{"name": m.Name.ValueString()}, nil)
-		},
-		Delete: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			return "", c.Delete(ctx, client.Path("cloud-accounts", m.ID.ValueString()), nil, nil)
-		},
-	}.Resource()
+	})
+	kind.Create = create
+	return kind.Resource()
 }
+
+// create takes the account out of an answer that also names the check, which goes on by itself: it cannot succeed before the role
+// knows the external id.
+func create(ctx context.Context, c *client.Client, m *model) (string, error) {
+	given := map[string]any{"public_addresses": m.PublicAddresses.ValueBool(), "networks": plain.Text(m.Networks), "vpcs": texts(m.VPCs)}
+	body := map[string]any{
+		"name": m.Name.ValueString(), "provider": m.Cloud.ValueString(), "role_arn": plain.Text(m.RoleARN), "project": plain.Text(m.Project), "settings": given,
+	}
+	var begun struct {
+		CloudAccount document `json:"cloud_account"`
+	}
+	err := c.Post(ctx, "/cloud-accounts", body, &begun)
+	m.take(begun.CloudAccount)
+	return "", err
+}
+
+func change(m *model) map[string]any { return map[string]any{"name": m.Name.ValueString()} }
+
+func (m *model) id() string { return m.ID.ValueString() }
 
 func texts(of types.Map) map[string]string {
 	found := map[string]string{}

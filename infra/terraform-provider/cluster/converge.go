@@ -68,31 +68,47 @@ func (r *cluster) settle(ctx context.Context, id string, found *diag.Diagnostics
 	return now, now.CurrentOperation == nil || plain.Follow(ctx, r.client, now.CurrentOperation.ID, found)
 }
 
-// atOnce changes what no node notices, if it is otherwise.
+// light is what no node notices: it needs no operation.
+type light struct {
+	update  update
+	windows windows
+}
+
+func (m model) light(ctx context.Context, found *diag.Diagnostics) light {
+	return light{m.update(ctx, found), m.windows(ctx, found)}
+}
+
+// atOnce makes of the cluster what is light, if it is otherwise.
 func (r *cluster) atOnce(ctx context.Context, now document, wanted model, found *diag.Diagnostics) bool {
-	path := client.Path("clusters", now.ID)
 	before := model{ID: wanted.ID}
 	before.take(ctx, now, found)
-	was, changed := before.update(ctx, found), wanted.update(ctx, found)
-	var windowsNow windows
-	if err := r.client.Get(ctx, path+"/maintenance-windows", &windowsNow); err != nil {
+	is := light{update: before.update(ctx, found)}
+	if err := r.client.Get(ctx, client.Path("clusters", now.ID, "maintenance-windows"), &is.windows); err != nil {
 		plain.Refused(found, "Not read", err)
 		return false
 	}
-	windowsNow.sort()
-	windowsWanted := wanted.windows(ctx, found)
+	is.windows.sort()
+	should := wanted.light(ctx, found)
 	if found.HasError() {
 		return false
 	}
-	var err error
-	if !reflect.DeepEqual(was, changed) {
-		err = r.client.Patch(ctx, path, changed, nil)
-	}
-	if err == nil && !reflect.DeepEqual(windowsNow, windowsWanted) {
-		err = r.client.Put(ctx, path+"/maintenance-windows", windowsWanted, nil)
-	}
-	if err != nil {
+	if err := r.sendLight(ctx, now.ID, is, should, ""); err != nil {
 		plain.Refused(found, "Not changed", err)
+		return false
 	}
-	return err == nil
+	return true
+}
+
+// sendLight sends what differs; with the query "?dry_run=true" it only asks whether it could.
+func (r *cluster) sendLight(ctx context.Context, id string, is, should light, query string) error {
+	path := client.Path("clusters", id)
+	if !reflect.DeepEqual(is.update, should.update) {
+		if err := r.client.Patch(ctx, path+query, should.update, nil); err != nil {
+			return err
+		}
+	}
+	if !reflect.DeepEqual(is.windows, should.windows) {
+		return r.client.Put(ctx, path+"/maintenance-windows"+query, should.windows, nil)
+	}
+	return nil
 }

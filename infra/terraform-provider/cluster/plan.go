@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -94,18 +93,12 @@ func (r *cluster) planOrder(ctx context.Context, wanted model, found *diag.Diagn
 
 // planAtOnce rehearses what needs no operation.
 func (r *cluster) planAtOnce(ctx context.Context, before, wanted model, found *diag.Diagnostics) {
-	was, will := before.update(ctx, found), wanted.update(ctx, found)
-	windowsWere, windowsWill := before.windows(ctx, found), wanted.windows(ctx, found)
-	path := client.Path("clusters", before.ID.ValueString())
-	if !found.HasError() && !reflect.DeepEqual(was, will) {
-		if err := r.client.Patch(ctx, path+"?dry_run=true", will, nil); err != nil {
-			refused(found, "Not possible", err, "")
-		}
+	is, should := before.light(ctx, found), wanted.light(ctx, found)
+	if found.HasError() {
+		return
 	}
-	if !found.HasError() && !reflect.DeepEqual(windowsWere, windowsWill) {
-		if err := r.client.Put(ctx, path+"/maintenance-windows?dry_run=true", windowsWill, nil); err != nil {
-			refused(found, "Not possible", err, "")
-		}
+	if err := r.sendLight(ctx, before.ID.ValueString(), is, should, "?dry_run=true"); err != nil {
+		refused(found, "Not possible", err, "")
 	}
 }
 

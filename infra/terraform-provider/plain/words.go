@@ -6,7 +6,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // split cuts an id to import into as many words as there are names; the last may hold slashes.
@@ -32,6 +34,14 @@ func Anew(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true, MarkdownDescription: description + " Another one makes it anew.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+// Topics are what a receiver is told of.
+func Topics(usual ...string) schema.SetAttribute {
+	return schema.SetAttribute{
+		Optional: true, Computed: true, ElementType: types.StringType, Default: setdefault.StaticValue(TextSet(usual)),
+		MarkdownDescription: "`alerts`, `budgets`, `operations`. Default: `" + strings.Join(usual, "`, `") + "`.",
 	}
 }
 
