@@ -151,3 +151,25 @@ def list_alert_deliveries(request: HttpRequest, receiver_id: str, page: Query[Pa
     who = identity(request)
     require(who, Permission.CLUSTERS_READ)
     return prepared(receiver_queries.list_deliveries(who, receiver_id, page))
+
+
+@router.get(
+    "/alert-receivers/{receiver_id}/deliveries/{delivery_id}",
+    operation_id="get_alert_delivery",
+    response=schemas.AlertDeliveryContent,
+)
+def get_alert_delivery(request: HttpRequest, receiver_id: str, delivery_id: str) -> HttpResponse:
+    """One delivery with the message itself."""
+    who = identity(request)
+    require(who, Permission.CLUSTERS_READ)
+    return prepared(receiver_queries.get_delivery(who, receiver_id, delivery_id))
+
+
+@router.post(
+    "/alert-receivers/{receiver_id}/deliveries/{delivery_id}/replay",
+    operation_id="replay_alert_delivery",
+    response={202: schemas.AlertDelivery},
+)
+def replay_alert_delivery(request: HttpRequest, receiver_id: str, delivery_id: str) -> HttpResponse:
+    """Sends the message once more, whether it arrived or was given up: as a delivery of its own."""
+    return prepared(receiver_actions.replay(identity(request), receiver_id, delivery_id), status=202)

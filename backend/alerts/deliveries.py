@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from backend.alerts.models import AlertDelivery, AlertReceiver
-from backend.alerts.states import RETRY_SECONDS, DeliveryKind, DeliveryState, at_least
+from backend.alerts.states import RETRY_SECONDS, DeliveryKind, DeliveryState, Topic, at_least
 from backend.findings.states import Severity
 
 log = structlog.get_logger(__name__)
@@ -24,17 +24,22 @@ LEASE_SECONDS = 60
 """How long whoever took a message has it for itself."""
 
 
-def add(receiver_id: str, kind: DeliveryKind, content: dict[str, Any]) -> AlertDelivery:
+def add(receiver_id: str, kind: DeliveryKind, content: dict[str, Any], *, replay_of: str = "") -> AlertDelivery:
     """Due at once. A worker is rung for when the transaction commits; without a broker it comes a little later."""
-    row = AlertDelivery.objects.create(receiver_id=receiver_id, kind=kind, content=content, due_at=Now())
+    row = AlertDelivery.objects.create(
+        receiver_id=receiver_id, kind=kind, content=content, due_at=Now(), replay_of=replay_of
+    )
     transaction.on_commit(_ring)
     row.refresh_from_db()
     return row
 
 
-def tell(organisation_id: str, cluster_id: str | None, severity: Severity, message: dict[str, Any]) -> int:
-    """To each receiver that wants what is so severe, of this cluster (None: of none in particular). How many."""
-    receivers = AlertReceiver.objects.filter(organisation_id=organisation_id, deleted_at=None, enabled=True)
+def tell(organisation_id: str, cluster_id: str | None, message: dict[str, Any]) -> int:
+    """To each receiver that wants its topic, so severe, of this cluster (None: of none in particular). How many."""
+    topic, severity = Topic(message["topic"]), Severity(message["severity"])
+    receivers = AlertReceiver.objects.filter(
+        organisation_id=organisation_id, deleted_at=None, enabled=True, topics__contains=[topic]
+    )
     wanting = [
         receiver
         for receiver in receivers.order_by("id")
@@ -42,7 +47,7 @@ def tell(organisation_id: str, cluster_id: str | None, severity: Severity, messa
         and at_least(severity, Severity(receiver.severity))
     ]
     for receiver in wanting:
-        add(receiver.id, DeliveryKind.ALERTS, message)
+        add(receiver.id, DeliveryKind(topic.value), message)
     return len(wanting)
 
 
@@ -55,6 +60,7 @@ def _ring() -> None:
 
 def test_content(receiver: AlertReceiver, actor: str) -> dict[str, Any]:
     return content(
+        topic=None,
         status="test",
         summary=f"Test of the receiver {receiver.name}",
         severity=Severity.INFO,
@@ -70,6 +76,7 @@ def test_content(receiver: AlertReceiver, actor: str) -> dict[str, Any]:
 
 def content(
     *,
+    topic: Topic | None,
     status: str,
     summary: str,
     severity: Severity,
@@ -81,9 +88,13 @@ def content(
     url: str,
     alerts: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """What is told, the same for every kind of receiver; signed webhooks get just this (docs/alerts.md)."""
+    """What is told, the same for every kind of receiver; signed webhooks get just this (docs/alerts.md).
+
+    Without a topic it is a test.
+    """
     return {
         "version": 1,
+        "topic": topic and topic.value,
         "status": status,
         "summary": summary,
         "severity": severity.value,

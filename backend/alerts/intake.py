@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from backend.alerts import deliveries
 from backend.alerts.models import AlertEvent
 from backend.alerts.queries import described, effective_rules, node_names
-from backend.alerts.states import AlertState
+from backend.alerts.states import AlertState, Topic
 from backend.clusters.models import Cluster
 from backend.core.errors import DomainError, Invalid, error_response
 from backend.findings.states import Severity
@@ -130,8 +130,7 @@ def _write_down(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]
 
 def _pass_on(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -> None:
     """A message for each receiver that wants alerts of this severity and cluster."""
-    _, said = several[0]
-    deliveries.tell(cluster.organisation_id, cluster.id, Severity(said["severity"]), _message(cluster, several))
+    deliveries.tell(cluster.organisation_id, cluster.id, _message(cluster, several))
 
 
 def _message(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -> dict[str, Any]:
@@ -141,6 +140,7 @@ def _message(cluster: Cluster, several: Sequence[tuple[Told, dict[str, Any]]]) -
     first, first_said = ordered[0]
     more = f" and {len(fire or ordered) - 1} more" if len(fire or ordered) > 1 else ""
     return deliveries.content(
+        topic=Topic.ALERTS,
         status=first.status.value,
         summary=f"{'' if fire else 'Over: '}{cluster.name}: {first_said['sentence']}{more}",
         severity=Severity(first_said["severity"]),

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from backend.accounts.models import Organisation
-from backend.alerts.states import AlertState, DeliveryKind, DeliveryState, ReceiverKind
+from backend.alerts.states import USUAL_TOPICS, AlertState, DeliveryKind, DeliveryState, ReceiverKind
 from backend.clusters.models import Cluster
 from backend.core import ids
 from backend.findings.states import Severity
@@ -66,6 +66,10 @@ class AlertEvent(models.Model):
         return f"{self.rule} of {self.cluster_id}"
 
 
+def _usual_topics() -> list[str]:
+    return [topic.value for topic in USUAL_TOPICS]
+
+
 class AlertReceiver(models.Model):
     """Where an organisation wants to be told. Addresses and keys that are secrets are in the vault."""
 
@@ -75,6 +79,12 @@ class AlertReceiver(models.Model):
     kind = models.CharField(max_length=16)
     target = models.CharField(max_length=300, help_text="Where to, as people may see it")
     addresses = ArrayField(models.CharField(max_length=254), default=list, help_text="Of e-mail")
+    topics = ArrayField(
+        models.CharField(max_length=16),
+        default=_usual_topics,
+        db_default=_usual_topics(),
+        help_text="What it is told of",
+    )
     severity = models.CharField(max_length=16, default=Severity.INFO, help_text="The least that is told")
     cluster_ids = ArrayField(models.CharField(max_length=40), default=list, help_text="Empty: all clusters")
     enabled = models.BooleanField(default=True)
@@ -106,6 +116,9 @@ class AlertDelivery(models.Model):
     state = models.CharField(max_length=16, default=DeliveryState.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(null=True, help_text="When it is tried, or tried again if whoever tries it died")
+    replay_of = models.CharField(
+        max_length=40, blank=True, default="", db_default="", help_text="Id of the delivery that it says again"
+    )
     result = models.TextField(blank=True, help_text="What the other side said last, or why it was not reached")
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
@@ -127,3 +140,19 @@ class AlertDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.id} for {self.receiver_id}"
+
+
+class OperationNews(models.Model):
+    """An operation got into a state somebody wants to be told of; gone when it is on its way to them.
+
+    A trigger of the database writes it (migration 0002), so that nothing that changes an operation can forget it, and
+    only where a receiver of the organisation wants operations.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    operation_id = models.CharField(max_length=40)
+    state = models.CharField(max_length=16)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} is {self.state}"

@@ -17,6 +17,7 @@ from backend.alerts.states import MAY_NOT_WRITE, AlertState, SilenceState
 from backend.alerts.wording import about, rule_of, sentence
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, clusters
+from backend.clusters.reach import of_clusters
 from backend.core.errors import Invalid
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
@@ -224,7 +225,8 @@ def list_events(
     """Newest first; from `begins` to `ends` those that fired at some moment between. Raises NotFound, Invalid."""
     if begins is not None and ends is not None and begins >= ends:
         raise Invalid("invalid_range", "`from` is before `to`.", hint="Choose an earlier `from`.", field="from")
-    rows = AlertEvent.objects.filter(organisation_id=who.organisation_id).annotate(cluster_name=F("cluster__name"))
+    mine = AlertEvent.objects.filter(of_clusters(who), organisation_id=who.organisation_id)
+    rows = mine.annotate(cluster_name=F("cluster__name"))
     if cluster_id is not None:
         rows = rows.filter(cluster=find_cluster(who, cluster_id))
     for column, wanted in {"state": state, "severity": severity, "rule": rule}.items():

@@ -16,10 +16,11 @@ from backend.accounts.states import Permission
 from backend.alerts import deliveries
 from backend.alerts.addresses import checked_url
 from backend.alerts.models import AlertDelivery, AlertReceiver
-from backend.alerts.receiver_queries import delivery_shape, find_receiver, get_receiver
+from backend.alerts.receiver_queries import find_delivery, find_receiver, get_receiver, shape_of
 from backend.alerts.schemas import AlertReceiverOrder, AlertReceiverUpdate
 from backend.alerts.states import (
     MOST_RECEIVERS,
+    MOST_REPLAYS_PER_MINUTE,
     MOST_TESTS_PER_MINUTE,
     DeliveryKind,
     DeliveryState,
@@ -62,6 +63,7 @@ def create(who: Identity, order: AlertReceiverOrder) -> dict[str, Any]:
         name=order.name,
         kind=order.kind,
         target=_target(order),
+        topics=[topic.value for topic in order.topics],
         addresses=order.addresses,
         severity=order.severity,
         cluster_ids=order.cluster_ids,
@@ -120,23 +122,40 @@ def test(who: Identity, receiver_id: str) -> dict[str, Any]:
     """Sends a message that says it is a test; its delivery tells how it went. Forbidden, NotFound, TooManyRequests."""
     require(who, Permission.ALERTS_WRITE)
     row = find_receiver(who, receiver_id)
+    _check_rate(who, "tests", MOST_TESTS_PER_MINUTE, kind=DeliveryKind.TEST)
+    delivery = deliveries.add(row.id, DeliveryKind.TEST, deliveries.test_content(row, who.actor))
+    _record(who, row, "alert_receiver.test")
+    return shape_of(delivery)
+
+
+@transaction.atomic
+def replay(who: Identity, receiver_id: str, delivery_id: str) -> dict[str, Any]:
+    """Sends what a delivery told once more, under a new id. Forbidden, NotFound, Conflict, TooManyRequests."""
+    require(who, Permission.ALERTS_WRITE)
+    row = find_receiver(who, receiver_id)
+    before = find_delivery(who, receiver_id, delivery_id)
+    if before.state == DeliveryState.PENDING:
+        raise Conflict("still_on_its_way", "It is still on its way.", hint="Its due_at says when it is tried next.")
+    _check_rate(who, "replays", MOST_REPLAYS_PER_MINUTE, replay_of__gt="")
+    first = before.replay_of or before.id
+    delivery = deliveries.add(row.id, DeliveryKind(before.kind), before.content, replay_of=first)
+    _record(who, row, "alert_receiver.replay", after={"delivery_id": first, "title": before.content["summary"]})
+    return shape_of(delivery)
+
+
+def _check_rate(who: Identity, what: str, most: int, **of: Any) -> None:
+    """Raises TooManyRequests. The row keeps two at once from both being the last that there is room for."""
     Organisation.objects.select_for_update(no_key=True).get(id=who.organisation_id)
     lately = AlertDelivery.objects.filter(
-        receiver__organisation_id=who.organisation_id,
-        kind=DeliveryKind.TEST,
-        created_at__gte=Now() - timedelta(minutes=1),
-    ).count()
-    if lately >= MOST_TESTS_PER_MINUTE:
+        receiver__organisation_id=who.organisation_id, created_at__gte=Now() - timedelta(minutes=1), **of
+    )
+    if lately.count() >= most:
         raise TooManyRequests(
-            "too_many_tests",
-            f"An organisation may send {MOST_TESTS_PER_MINUTE} tests a minute.",
+            f"too_many_{what}",
+            f"An organisation may send {most} {what} a minute.",
             hint="Wait a minute.",
             retry_after=60,
         )
-    delivery = deliveries.add(row.id, DeliveryKind.TEST, deliveries.test_content(row, who.actor))
-    _record(who, row, "alert_receiver.test")
-    columns = ("id", "kind", "content", "state", "attempts", "result", "created_at", "ended_at", "due_at")
-    return delivery_shape({name: getattr(delivery, name) for name in columns} | {"state": DeliveryState.PENDING})
 
 
 def secrets_of(receiver_id: str) -> dict[str, str]:
@@ -209,7 +228,7 @@ def _saved(row: AlertReceiver, fields: list[str] | None = None) -> None:
 
 
 def _facts(row: AlertReceiver) -> dict[str, Any]:
-    names = ("name", "kind", "target", "severity", "cluster_ids", "enabled")
+    names = ("name", "kind", "target", "topics", "severity", "cluster_ids", "enabled")
     return {name: getattr(row, name) for name in names}
 
 

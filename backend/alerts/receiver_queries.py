@@ -12,8 +12,10 @@ from backend.core.errors import NotFound
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
 
-_COLUMNS = ("id", "name", "kind", "target", "severity", "cluster_ids", "enabled", "created_by", "created_at", "last")
-_DELIVERY_COLUMNS = ("id", "kind", "content", "state", "attempts", "result", "created_at", "ended_at", "due_at")
+_FACTS = ("id", "name", "kind", "target", "topics", "severity", "cluster_ids", "enabled", "created_by", "created_at")
+_COLUMNS = (*_FACTS, "last")
+_ENDS = ("result", "created_at", "ended_at", "due_at", "replay_of")
+_DELIVERY_COLUMNS = ("id", "kind", "content", "state", "attempts", *_ENDS)
 
 
 def find_receiver(who: Identity, receiver_id: str) -> AlertReceiver:
@@ -45,7 +47,7 @@ def get_receiver(who: Identity, receiver_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     row = find_receiver(who, receiver_id)
     last = AlertDelivery.objects.filter(receiver=row).order_by("-id").values(*_DELIVERY_COLUMNS).first()
-    columns = {name: getattr(row, name) for name in _COLUMNS if name != "last"}
+    columns = {name: getattr(row, name) for name in _FACTS}
     return _shape(columns, None if last is None else delivery_shape(last), against_writing(who))
 
 
@@ -71,4 +73,26 @@ def list_deliveries(who: Identity, receiver_id: str, query: PageQuery) -> dict[s
 
 def delivery_shape(row: dict[str, Any]) -> dict[str, Any]:
     content = row.pop("content")
-    return row | {"title": content["summary"]}
+    return row | {"title": content["summary"], "replay_of": row["replay_of"] or None}
+
+
+def find_delivery(who: Identity, receiver_id: str, delivery_id: str) -> AlertDelivery:
+    """Raises NotFound."""
+    found = AlertDelivery.objects.filter(receiver=find_receiver(who, receiver_id), id=delivery_id).first()
+    if found is None:
+        raise NotFound(
+            "alert_delivery_not_found",
+            "There is no such delivery.",
+            hint="list_alert_deliveries has those of the last thirty days.",
+        )
+    return found
+
+
+def get_delivery(who: Identity, receiver_id: str, delivery_id: str) -> dict[str, Any]:
+    """With what is told. Raises NotFound."""
+    row = find_delivery(who, receiver_id, delivery_id)
+    return shape_of(row) | {"content": row.content}
+
+
+def shape_of(row: AlertDelivery) -> dict[str, Any]:
+    return delivery_shape({name: getattr(row, name) for name in _DELIVERY_COLUMNS})

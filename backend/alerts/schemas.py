@@ -1,13 +1,14 @@
 """Alerts on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from ninja import Schema
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from backend.alerts.catalogue import RuleKey
 from backend.alerts.states import (
+    USUAL_TOPICS,
     AlertComparison,
     AlertState,
     AlertUnit,
@@ -15,6 +16,7 @@ from backend.alerts.states import (
     DeliveryState,
     ReceiverKind,
     SilenceState,
+    Topic,
 )
 from backend.core.schemas import AllowedAction, Line, Moment, RequestBody
 from backend.findings.states import Severity
@@ -170,6 +172,18 @@ class AlertSilences(Schema):
     items: list[AlertSilence] = Field(description="Those that count, or will, first; ended ones are kept for five days")
 
 
+Topics = Annotated[
+    list[Annotated[Topic, Field(strict=False)]],
+    Field(
+        min_length=1,
+        max_length=len(Topic),
+        description="What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; "
+        "stuck and failed ones are warnings, the others infos",
+    ),
+    AfterValidator(lambda topics: sorted(set(topics))),
+]
+
+
 class AlertReceiverOrder(RequestBody):
     """Which of the fields are needed depends on the kind."""
 
@@ -178,6 +192,7 @@ class AlertReceiverOrder(RequestBody):
     addresses: list[Email] = Field([], max_length=20, description="email: who gets it")
     url: Url | None = Field(None, description="slack, webhook: where to post; pagerduty: null, or a compatible service")
     routing_key: RoutingKey | None = Field(None, description="pagerduty: of the service's integration (Events API v2)")
+    topics: Topics = list(USUAL_TOPICS)
     severity: Severity = Field(Severity.INFO, strict=False, description="The least severe that is told")
     cluster_ids: list[Id] = Field([], max_length=200, description="Only of these; empty: of all")
     enabled: bool = True
@@ -187,6 +202,7 @@ class AlertReceiverUpdate(RequestBody):
     """What is left out stays. For another address or key make another receiver."""
 
     name: Name | None = None
+    topics: Topics | None = None
     severity: Severity | None = Field(None, strict=False)
     cluster_ids: list[Id] | None = Field(None, max_length=200)
     enabled: bool | None = None
@@ -204,6 +220,11 @@ class AlertDelivery(Schema):
     created_at: datetime
     ended_at: datetime | None
     due_at: datetime | None = Field(description="When it is tried next")
+    replay_of: str | None = Field(description="Id of the delivery whose message it sends again")
+
+
+class AlertDeliveryContent(AlertDelivery):
+    content: dict[str, Any] = Field(description="What is told. A signed webhook gets it as it is, with the id")
 
 
 class AlertReceiver(Schema):
@@ -211,6 +232,7 @@ class AlertReceiver(Schema):
     name: str
     kind: ReceiverKind
     target: str = Field(description="Where to; what is secret in it is left out")
+    topics: list[Topic]
     severity: Severity
     cluster_ids: list[str]
     enabled: bool

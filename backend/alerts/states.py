@@ -41,8 +41,24 @@ class ReceiverKind(StrEnum):
     WEBHOOK = "webhook"
 
 
-class DeliveryKind(StrEnum):
+class Topic(StrEnum):
+    """What receivers may want to be told of."""
+
     ALERTS = "alerts"
+    BUDGETS = "budgets"
+    OPERATIONS = "operations"
+
+
+USUAL_TOPICS = (Topic.ALERTS, Topic.BUDGETS)
+"""Of a receiver that does not say: what somebody has to act on."""
+
+
+class DeliveryKind(StrEnum):
+    """A topic, or a test."""
+
+    ALERTS = "alerts"
+    BUDGETS = "budgets"
+    OPERATIONS = "operations"
     TEST = "test"
 
 
@@ -65,4 +81,5 @@ RETRY_SECONDS = (5, 15, 60, 300, 900, 1800, 3600, 3600, 3600)
 """After each failed try; when there is none left it is given up, some four hours after the first."""
 MOST_RECEIVERS = 50
 MOST_TESTS_PER_MINUTE = 10
-"""Of an organisation."""
+MOST_REPLAYS_PER_MINUTE = 60
+"""Both of an organisation."""

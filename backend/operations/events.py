@@ -7,7 +7,7 @@ sent ``reset``: it must fetch anew what it shows.
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,9 @@ import structlog
 from django.db import connection
 from psycopg import sql
 
-from backend.accounts.models import ApiToken, Membership
+from backend.accounts.models import ApiToken
 from backend.accounts.queries import Identity
+from backend.accounts.states import Permission
 from backend.core.errors import DomainError, TooManyRequests
 from backend.operations.actions import EVENTS_CHANNEL
 
@@ -52,7 +53,16 @@ class Client:
     organisation_id: str
     user_id: str
     token_id: str | None
+    tags: Mapping[str, Sequence[str]] | None = None
+    """They hear of clusters with these only; None: of all."""
+    reached: frozenset[str] | None = None
+    """Those clusters, as they were a moment ago; None: not looked up yet, so that nothing is heard."""
     mailbox: asyncio.Queue[bytes | _End] = field(default_factory=lambda: asyncio.Queue(BACKLOG_LIMIT))
+
+    def hears(self, event: Mapping[str, str]) -> bool:
+        if self.tags is None:
+            return True
+        return event.get("cluster_id", event["id"]) in (self.reached or ())
 
     def put(self, frame: bytes) -> None:
         """Never waits: who does not keep up loses the single events and is told to fetch anew."""
@@ -103,7 +113,7 @@ class Hub:
 
     async def stream(self, who: Identity) -> AsyncIterator[bytes]:
         """What one client is sent, until it goes away or may not listen any more."""
-        client = Client(who.organisation_id, who.user_id, who.token_id)
+        client = Client(who.organisation_id, who.user_id, who.token_id, who.tags)
         # First there, then told: whatever changes after the first frame is heard.
         self._clients[client.organisation_id].add(client)
         try:
@@ -178,7 +188,8 @@ class Hub:
             else {"id": event["id"], "cluster_id": event["cluster_id"]}
         )
         frame = f"event: {event['type']}\ndata: {json.dumps(data)}\n\n".encode()
-        self._tell(self._clients.get(event["org"], ()), frame)
+        hearing = [client for client in self._clients.get(event["org"], ()) if client.hears(data)]
+        self._tell(hearing, frame)
 
     @staticmethod
     def _tell(clients: Iterable[Client], frame: bytes) -> None:
@@ -186,15 +197,12 @@ class Hub:
             client.put(frame)
 
     async def _drop_unwanted(self, database: psycopg.AsyncConnection[Any]) -> None:
-        """Ends the streams of people who are no longer members and of tokens that ended. Two statements for all."""
+        """Ends the streams of people who may not listen any more and of tokens that ended. Two statements for all.
+
+        And one for each role that is limited by tags: of what its holders hear.
+        """
         clients = self._everyone()
-        members = await _pairs(
-            database,
-            sql.SQL("SELECT organisation_id, user_id FROM {} WHERE user_id = ANY(%s)").format(
-                sql.Identifier(Membership._meta.db_table)
-            ),
-            list({client.user_id for client in clients}),
-        )
+        members = await _roles(database, list({client.user_id for client in clients}))
         tokens = await _pairs(
             database,
             sql.SQL(
@@ -204,9 +212,49 @@ class Hub:
             list({client.token_id for client in clients if client.token_id}),
         )
         for client in clients:
-            still_member = (client.organisation_id, client.user_id) in members
-            if not still_member or (client.token_id and (client.organisation_id, client.token_id) not in tokens):
+            membership = (client.organisation_id, client.user_id)
+            if membership not in members or (
+                client.token_id and (client.organisation_id, client.token_id) not in tokens
+            ):
                 client.end()
+            else:
+                client.tags = members[membership]
+        await _look_up_reach(database, [client for client in clients if client.tags is not None])
+
+
+async def _roles(
+    database: psycopg.AsyncConnection[Any], user_ids: list[str]
+) -> dict[tuple[str, str], Mapping[str, Sequence[str]] | None]:
+    """By organisation and user, of those who may read clusters: the tags that their role is limited to."""
+    rows = await (
+        await database.execute(
+            "SELECT holder.organisation_id, holder.id, custom.tags FROM"
+            " (SELECT organisation_id, user_id AS id, custom_role_id FROM accounts_membership"
+            " UNION ALL SELECT organisation_id, id, custom_role_id FROM accounts_serviceaccount"
+            " WHERE disabled_at IS NULL) holder"
+            " LEFT JOIN accounts_customrole custom ON custom.id = holder.custom_role_id"
+            " WHERE holder.id = ANY(%s) AND (custom.id IS NULL OR custom.permissions @> %s::varchar[])",
+            [user_ids, [Permission.CLUSTERS_READ.value]],
+        )
+    ).fetchall()
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
+async def _look_up_reach(database: psycopg.AsyncConnection[Any], clients: Iterable[Client]) -> None:
+    """Which clusters clients with limited roles hear of. Where that changed, they fetch anew what they show."""
+    by_role: dict[tuple[str, str], list[Client]] = defaultdict(list)
+    for client in clients:
+        by_role[client.organisation_id, json.dumps(client.tags)].append(client)
+    for (organisation_id, tags), holders in by_role.items():
+        wanted = [[json.dumps({"tags": {key: value}}) for value in values] for key, values in json.loads(tags).items()]
+        conditions = "".join(" AND options @> ANY(%s::jsonb[])" for _ in wanted)
+        statement = f"SELECT id FROM clusters_cluster WHERE organisation_id = %s{conditions}"
+        rows = await (await database.execute(statement, [organisation_id, *wanted])).fetchall()
+        found = frozenset(row[0] for row in rows)
+        for client in holders:
+            if client.reached != found:
+                client.reached = found
+                client.put(RESET)
 
 
 async def _pairs(

@@ -4,9 +4,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from django.apps import apps
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Extract, JSONObject, Now
 
+from backend.accounts.limits import tagged
 from backend.accounts.models import Membership
 from backend.accounts.queries import Identity, member_identity
 from backend.accounts.states import Permission
@@ -109,7 +111,21 @@ def _all_rows() -> QuerySet[Operation, dict[str, Any]]:
 
 
 def _rows(who: Identity) -> QuerySet[Operation, dict[str, Any]]:
-    return _all_rows().filter(organisation_id=who.organisation_id)
+    return _all_rows().filter(reached(who), organisation_id=who.organisation_id)
+
+
+def reached(who: Identity) -> Q:
+    """Of rows of operations: those of clusters that the role reaches.
+
+    Clones and drills are operations of no cluster; those that somebody started themselves are theirs to see.
+    """
+    if who.tags is None:
+        return Q()
+    own = Q(actor=who.user_email) | Q(actor__startswith=f"{who.user_email} [")
+    # By name: clusters know operations, never the other way round.
+    clusters = apps.get_model("clusters", "Cluster")._default_manager
+    mine = clusters.filter(tagged(who), organisation_id=who.organisation_id).order_by().values("id")
+    return Q(cluster_id__in=mine) | (Q(cluster_id="") & own)
 
 
 def list_operations(

@@ -50,6 +50,11 @@ resource "ringmaster_notification_channel" "ops" {
   addresses   = ["ops@example.org"]
   cluster_ids = [ringmaster_cluster.it.id]
 }
+resource "ringmaster_webhook" "programs" {
+  name   = "programs"
+  url    = "https://hooks.example.org/ringmaster"
+  topics = ["operations", "alerts"]
+}
 resource "ringmaster_budget" "it" {
   name       = "around"
   micros     = 250 * 1000000
@@ -88,6 +93,7 @@ CHANGES = [
     ("intensity  = 30", "intensity  = 70", "ringmaster_repair_schedule.it", "update"),
     ("for_seconds = 300", "enabled = false", "ringmaster_alert_rule.down", "update"),
     ('name        = "ops"', 'name        = "on-call"', "ringmaster_notification_channel.ops", "update"),
+    ('["operations", "alerts"]', '["operations"]', "ringmaster_webhook.programs", "update"),
     ("250 *", "300 *", "ringmaster_budget.it", "update"),
     ("[90]", "[75, 95]", "ringmaster_budget.team", "update"),
     ('name     = "theirs"', 'name     = "renamed"', "ringmaster_cloud_account.theirs", "update"),
@@ -196,6 +202,7 @@ REFUSED = [
     ),
     ("budget", 'name = "x", micros = 0', "micros"),
     ("notification_channel", 'name = "x", kind = "pigeon"', "kind"),
+    ("webhook", 'name = "x", url = "http://10.0.0.1/"', "url"),
     ("cloud_account", 'name = "x", cloud = "aws"', "role_arn"),
 ]
 

@@ -46,7 +46,7 @@ const FIRES = { timeout: 120_000 };
 
 test("a receiver is added, its secret is shown once, and a test really arrives", async ({ ownerPage: page }) => {
   await page.goto("/alerts");
-  await expect(page.getByText("Nobody is told of alerts yet.")).toBeVisible();
+  await expect(page.getByText("Nobody is told yet.")).toBeVisible();
   await page.getByRole("button", { name: "Add receiver" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("on call");
@@ -75,6 +75,16 @@ test("a receiver is added, its secret is shown once, and a test really arrives",
   await page.goto(arrived.at(-1)?.url ?? "");
   const log = page.getByRole("table", { name: "Messages" });
   await expect(log.getByRole("row", { name: /Test of the receiver on call/ })).toContainText("Delivered");
+
+  const tests = arrived.length;
+  await log.getByRole("button", { name: /Test of the receiver on call/ }).click();
+  const message = page.getByRole("dialog", { name: "Test of the receiver on call" });
+  await expect(message.getByRole("region", { name: "What was sent" })).toContainText('"status": "test"');
+  await expectAccessible(page);
+  await picture(page, "dialog-delivery");
+  await message.getByRole("button", { name: "Send again" }).click();
+  await expect(log.getByRole("row", { name: /Test of the receiver on call/ })).toHaveCount(2);
+  await expect.poll(() => arrived.length, { timeout: 30_000 }).toBe(tests + 1);
 });
 
 test("a test that nobody takes says why", async ({ ownerPage: page }) => {

@@ -53,6 +53,8 @@ def send_pagerduty(content: Content, *, routing_key: str, url: str, judge: Judge
     """An event (Events API v2) for each alert, by whose fingerprint the other side knows it again. Raises NotSent."""
     said = ""
     alerts: Sequence[Mapping[str, Any]] = content["alerts"]
+    if "operation" in content:
+        return _send_operation(content, routing_key=routing_key, url=url, judge=judge)
     if not alerts:  # a test: it is opened and closed, so that nobody is woken for long
         event = _pagerduty_event(content, {"sentence": content["summary"], "labels": {}, "value": None})
         for action in ("trigger", "resolve"):
@@ -68,6 +70,17 @@ def send_pagerduty(content: Content, *, routing_key: str, url: str, judge: Judge
         }
         said = post_json(url, encoded(body), headers={}, judge=judge).text
     return said or "accepted"
+
+
+def _send_operation(content: Content, *, routing_key: str, url: str, judge: Judge) -> str:
+    """Opened while it is stuck or when it failed, closed when it goes on or ends otherwise."""
+    body = {
+        "routing_key": routing_key,
+        "event_action": "trigger" if content["severity"] != "info" else "resolve",
+        "dedup_key": f"ringmaster-{content['operation']['id']}",
+        **_pagerduty_event(content, {"sentence": content["summary"], "labels": {}, "value": None}),
+    }
+    return post_json(url, encoded(body), headers={}, judge=judge).text or "accepted"
 
 
 def _pagerduty_event(content: Content, alert: Mapping[str, Any]) -> dict[str, Any]:

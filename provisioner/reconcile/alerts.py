@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 from django.conf import settings
 
-from backend.alerts import alertmanager, deliveries, history
+from backend.alerts import alertmanager, deliveries, history, operation_news
 from backend.alerts.addresses import reason_against
 from backend.alerts.models import AlertDelivery
 from backend.alerts.receiver_actions import secrets_of
@@ -30,6 +30,8 @@ KNOWN_AFTER = timedelta(minutes=5)
 def deliver() -> int:
     """How many messages were tried. Several workers may do it at once."""
     begun = time.monotonic()
+    while operation_news.pass_on() and time.monotonic() - begun < AT_MOST_SECONDS:
+        pass
     tried = 0
     while time.monotonic() - begun < AT_MOST_SECONDS and (row := deliveries.take_next()) is not None:
         tried += 1

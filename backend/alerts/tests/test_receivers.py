@@ -145,3 +145,60 @@ def test_others_neither_see_nor_use_it(tenant: Tenant, stranger: Tenant):
         viewer.delete(path),
     ]
     assert {answer.status_code for answer in refused} == {403}
+
+
+def test_receivers_are_told_of_their_topics(api: ApiClient, tenant: Tenant, active: Cluster):
+    usual = make(api)
+    assert usual["topics"] == ["alerts", "budgets"]
+    other = make(api, name="programs", topics=["operations", "budgets", "operations"])
+    assert other["topics"] == ["budgets", "operations"]
+    message = deliveries.test_content(AlertReceiver.objects.get(id=usual["id"]), "me") | {"severity": "critical"}
+    told = {
+        topic: deliveries.tell(tenant.organisation.id, active.id, message | {"topic": topic})
+        for topic in ("alerts", "budgets", "operations")
+    }
+    assert told == {"alerts": 1, "budgets": 2, "operations": 1}
+    changed = api.patch(f"/alert-receivers/{other['id']}", {"topics": ["alerts"]}).json()
+    assert changed["topics"] == ["alerts"]
+    assert AuditRecord.objects.get(action="alert_receiver.update").after["topics"] == ["alerts"]
+    assert api.patch(f"/alert-receivers/{other['id']}", {"topics": []}).status_code == 422
+    assert api.patch(f"/alert-receivers/{other['id']}", {"topics": ["weather"]}).status_code == 422
+
+
+def test_what_was_sent_is_shown_and_sent_again(api: ApiClient, tenant: Tenant):
+    made = make(api)
+    first = api.post(f"/alert-receivers/{made['id']}/test").json()
+    at = f"/alert-receivers/{made['id']}/deliveries/{first['id']}"
+    shown = api.get(at).json()
+    assert (shown["content"]["status"], shown["content"]["topic"], shown["replay_of"]) == ("test", None, None)
+    refused = api.post(f"{at}/replay")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "still_on_its_way")
+    AlertDelivery.objects.update(state="failed", due_at=None)
+    again = api.post(f"{at}/replay")
+    assert again.status_code == 202
+    assert (again.json()["replay_of"], again.json()["state"]) == (first["id"], "pending")
+    AlertDelivery.objects.update(state="sent", due_at=None)
+    # A replay of a replay names the first.
+    third = api.post(f"/alert-receivers/{made['id']}/deliveries/{again.json()['id']}/replay").json()
+    assert third["replay_of"] == first["id"]
+    assert AlertDelivery.objects.get(id=third["id"]).content == shown["content"]
+    assert AuditRecord.objects.filter(action="alert_receiver.replay").count() == 2
+
+
+def test_nobody_replays_without_end(api: ApiClient, tenant: Tenant):
+    made = make(api)
+    first = api.post(f"/alert-receivers/{made['id']}/test").json()
+    AlertDelivery.objects.update(state="sent", due_at=None)
+    AlertDelivery.objects.bulk_create(
+        AlertDelivery(receiver_id=made["id"], content={}, state="sent", replay_of=first["id"]) for _ in range(60)
+    )
+    answer = api.post(f"/alert-receivers/{made['id']}/deliveries/{first['id']}/replay")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_replays")
+
+
+def test_a_delivery_is_below_its_own_receiver_only(api: ApiClient, tenant: Tenant):
+    made, second = make(api), make(api, name="second")
+    first = api.post(f"/alert-receivers/{made['id']}/test").json()
+    # Not below another receiver of one's own either.
+    for path in (f"{made['id']}/deliveries/{'dlv_' + '0' * 26}", f"{second['id']}/deliveries/{first['id']}"):
+        assert api.get(f"/alert-receivers/{path}").json()["error"]["code"] == "alert_delivery_not_found"

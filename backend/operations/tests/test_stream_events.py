@@ -16,10 +16,12 @@ from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, Membership
+from backend.accounts.models import ApiToken, CustomRole, Membership
 from backend.accounts.queries import Identity
-from backend.accounts.states import PERMISSIONS, Role
+from backend.accounts.states import PERMISSIONS, Held, Role
 from backend.accounts.tests.test_get_session import sign_in
+from backend.budgets.tests.conftest import cluster
+from backend.clusters.models import Cluster
 from backend.conftest import ApiClient, Tenant
 from backend.operations import actions, events
 from backend.operations.events import Hub
@@ -28,13 +30,15 @@ from backend.operations.tests.conftest import Start
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def somebody(tenant: Tenant, *, token_id: str | None = None) -> Identity:
+def somebody(tenant: Tenant, *, token_id: str | None = None, tags: dict[str, list[str]] | None = None) -> Identity:
+    custom = None if tags is None else Held(id="rol_1", name="Some", permissions=frozenset(), tags=tags)
     return Identity(
         organisation_id=tenant.organisation.id,
         user_id=tenant.owner.id,
         user_email=tenant.owner.email,
         role=Role.OWNER,
         permissions=PERMISSIONS[Role.OWNER],
+        custom_role=custom,
         token_id=token_id,
     )
 
@@ -103,6 +107,41 @@ async def test_everybody_hears_their_own_and_nobody_else(make_tenant: Callable[[
             assert ear.empty()
         assert await next_of(other) == 'event: cluster\ndata: {"id": "clu_9"}'
         assert other.empty()
+
+
+async def test_who_is_limited_by_tags_hears_of_clusters_with_them_and_is_told_when_those_change(
+    make_tenant: Callable[[str], Tenant], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(events, "CHECK_EVERY", 0.1)
+    acme, _ = await two_tenants(make_tenant)
+    tags = {"env": ["dev", "test"], "contains": ["x"]}
+
+    def limit() -> None:
+        role = CustomRole.objects.create(
+            organisation=acme.organisation, name="Some", permissions=["clusters:read"], tags=tags, created_by="x"
+        )
+        Membership.objects.filter(user=acme.owner).update(role=Role.CUSTOM, custom_role=role)
+        cluster(acme, "orders", env="prod", contains="x")
+
+    def tag(env: str) -> None:
+        Cluster.objects.update(options={"tags": {"env": env, "contains": "x"}})
+
+    def forbid() -> None:
+        CustomRole.objects.update(permissions=["cql:read"])
+
+    await run(limit)
+    mine = await sync_to_async(Cluster.objects.get)()
+    async with ears(Hub(), somebody(acme, tags=tags)) as (ear,):
+        await asyncio.sleep(0.3)
+        await run(notify, acme, "cluster", mine.id)
+        while not ear.empty():
+            assert await next_of(ear) == "event: reset\ndata: {}"
+        await run(tag, "dev")
+        assert await next_of(ear) == "event: reset\ndata: {}"
+        await run(notify, acme, "cluster", mine.id)
+        assert await next_of(ear) == f'event: cluster\ndata: {{"id": "{mine.id}"}}'
+        await run(forbid)
+        assert await next_of(ear) == "end"
 
 
 async def test_when_the_database_comes_back_everybody_is_told_to_fetch_anew(make_tenant: Callable[[str], Tenant]):

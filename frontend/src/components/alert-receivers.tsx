@@ -23,7 +23,7 @@ import { toldFrom } from "../forms/receiver-fields";
 import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { CursorTable } from "../table/cursor-table";
-import { kindLabel } from "../util/alert-receivers";
+import { kindLabel, topicsLabel } from "../util/alert-receivers";
 import { lastCursor } from "../util/search";
 import { ConfirmModal } from "./confirm-modal";
 import { DeliveryState } from "./delivery-state";
@@ -38,7 +38,7 @@ type Open =
   | { what: "edit" | "delete" | "rotate"; receiver: AlertReceiver }
   | { what: "test"; receiver: AlertReceiver; delivery: AlertDelivery };
 
-/** Who is told of the organisation's alerts. `onLog`: show what was sent there. */
+/** Who is told of what happens in the organisation. `onLog`: show what was sent there. */
 export function AlertReceivers({
   cursors,
   onCursors,
@@ -78,11 +78,11 @@ export function AlertReceivers({
         header={
           <Header
             variant="h2"
-            description="Who is told when an alert begins and when it is over."
+            description="Who is told of alerts, budgets and operations: by mail, Slack, PagerDuty or a signed webhook."
             actions={
               <Button
                 disabled={!may}
-                disabledReason={may ? undefined : "Your role may not change who is told of alerts."}
+                disabledReason={may ? undefined : "Your role may not change who is told."}
                 onClick={() => setOpen({ what: "create" })}
               >
                 Add receiver
@@ -92,7 +92,7 @@ export function AlertReceivers({
             Receivers
           </Header>
         }
-        empty={<Box color="inherit">Nobody is told of alerts yet. Add a receiver, and send it a test.</Box>}
+        empty={<Box color="inherit">Nobody is told yet. Add a receiver, and send it a test.</Box>}
       />
       {open?.what === "create" && <ReceiverCreateModal onDismiss={close} onCreated={showSecret} />}
       {open?.what === "secret" && (
@@ -161,11 +161,11 @@ function columns(
       id: "what",
       header: "Told of",
       minWidth: 140,
-      cell: ({ severity, cluster_ids }) => (
+      cell: ({ topics, severity, cluster_ids }) => (
         <>
-          {toldFrom(severity)}
+          {topicsLabel(topics)}
           <Box fontSize="body-s" color="text-body-secondary">
-            {cluster_ids.length === 0 ? "all clusters" : `${cluster_ids.length} chosen`}
+            {toldFrom(severity)}, {cluster_ids.length === 0 ? "all clusters" : `${cluster_ids.length} chosen`}
           </Box>
         </>
       ),

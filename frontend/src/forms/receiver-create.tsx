@@ -15,11 +15,12 @@ const EMPTY: ReceiverFields = {
   addresses: "",
   url: "",
   routingKey: "",
+  topics: ["alerts", "budgets"],
   severity: "info",
   clusterIds: [],
 };
 
-/** Names somebody who is told of alerts. `onCreated` gets the secret of a webhook, which is shown this once. */
+/** Names somebody who is told. `onCreated` gets the secret of a webhook, which is shown this once. */
 export function ReceiverCreateModal({
   onDismiss,
   onCreated,
@@ -107,9 +108,11 @@ export function ReceiverCreateModal({
         </FormField>
       )}
       <ReceiverScope
+        topics={fields.topics}
         severity={fields.severity}
         clusterIds={fields.clusterIds}
         errors={errors}
+        onTopics={(topics) => set({ topics })}
         onSeverity={(severity) => set({ severity })}
         onClusters={(clusterIds) => set({ clusterIds })}
       />

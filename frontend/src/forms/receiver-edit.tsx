@@ -5,11 +5,13 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { type AlertReceiver, refresh, toApiError, updateAlertReceiverMutation } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
+import { NO_TOPIC } from "../util/alert-receivers";
 import { ReceiverScope } from "./receiver-fields";
 
 /** Changes what a receiver is told, its name, and whether it is on. For another address one makes another. */
 export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertReceiver; onDismiss: () => void }) {
   const [name, setName] = useState(receiver.name);
+  const [topics, setTopics] = useState(receiver.topics);
   const [severity, setSeverity] = useState(receiver.severity);
   const [clusterIds, setClusterIds] = useState(receiver.cluster_ids);
   const [enabled, setEnabled] = useState(receiver.enabled);
@@ -27,11 +29,11 @@ export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertRece
       confirm="Save"
       isPending={update.isPending}
       error={update.error}
-      disabledReason={name.trim() === "" ? "Enter a name." : undefined}
+      disabledReason={name.trim() === "" ? "Enter a name." : topics.length === 0 ? NO_TOPIC : undefined}
       onConfirm={() =>
         update.mutate({
           path: { receiver_id: receiver.id },
-          body: { name: name.trim(), severity, cluster_ids: clusterIds, enabled },
+          body: { name: name.trim(), topics, severity, cluster_ids: clusterIds, enabled },
         })
       }
       onDismiss={onDismiss}
@@ -40,9 +42,11 @@ export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertRece
         <Input value={name} autoComplete={false} onChange={({ detail }) => setName(detail.value)} />
       </FormField>
       <ReceiverScope
+        topics={topics}
         severity={severity}
         clusterIds={clusterIds}
         errors={errors}
+        onTopics={setTopics}
         onSeverity={setSeverity}
         onClusters={setClusterIds}
       />

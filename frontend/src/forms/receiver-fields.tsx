@@ -1,3 +1,4 @@
+import Checkbox from "@cloudscape-design/components/checkbox";
 import FormField from "@cloudscape-design/components/form-field";
 import Multiselect from "@cloudscape-design/components/multiselect";
 import Select from "@cloudscape-design/components/select";
@@ -5,6 +6,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useQuery } from "@tanstack/react-query";
 import { type AlertReceiver, clustersQuery } from "../api";
 import { SEVERITY_OPTIONS } from "../components/alert-parts";
+import { TOPICS, type Topic } from "../util/alert-receivers";
 
 const TOLD = { critical: "Critical only", warning: "Warning and above", info: "Everything" } as const;
 const OPTIONS = SEVERITY_OPTIONS.map(({ value }) => ({ value, label: TOLD[value] })).reverse();
@@ -14,17 +16,21 @@ export function toldFrom(severity: AlertReceiver["severity"]): string {
   return TOLD[severity];
 }
 
-/** What a receiver is told: from which severity on, and of which clusters. */
+/** What a receiver is told: of what, from which severity on, and of which clusters. */
 export function ReceiverScope({
+  topics,
   severity,
   clusterIds,
   errors,
+  onTopics,
   onSeverity,
   onClusters,
 }: {
+  topics: Topic[];
   severity: AlertReceiver["severity"];
   clusterIds: string[];
   errors: Readonly<Record<string, string>>;
+  onTopics: (topics: Topic[]) => void;
   onSeverity: (severity: AlertReceiver["severity"]) => void;
   onClusters: (ids: string[]) => void;
 }) {
@@ -32,7 +38,23 @@ export function ReceiverScope({
   const options = (clusters.data?.items ?? []).map(({ id, name }) => ({ value: id, label: name }));
   return (
     <SpaceBetween size="m">
-      <FormField label="Tell of" errorText={errors.severity}>
+      <FormField label="Tell of" errorText={errors.topics}>
+        <SpaceBetween size="xxs">
+          {TOPICS.map(({ value, label, description }) => (
+            <Checkbox
+              key={value}
+              checked={topics.includes(value)}
+              description={description}
+              onChange={({ detail }) =>
+                onTopics(detail.checked ? [...topics, value] : topics.filter((each) => each !== value))
+              }
+            >
+              {label}
+            </Checkbox>
+          ))}
+        </SpaceBetween>
+      </FormField>
+      <FormField label="How severe" errorText={errors.severity}>
         <Select
           selectedOption={OPTIONS.find(({ value }) => value === severity) ?? null}
           options={OPTIONS}

@@ -7,10 +7,11 @@ const TYPED: ReceiverFields = {
   addresses: "a@example.com, b@example.com\na@example.com;",
   url: " https://hooks.example.com/x ",
   routingKey: "key-12345",
+  topics: ["alerts"],
   severity: "warning",
   clusterIds: ["clu_1"],
 };
-const SHARED = { name: "ops", severity: "warning", cluster_ids: ["clu_1"] };
+const SHARED = { name: "ops", topics: ["alerts"], severity: "warning", cluster_ids: ["clu_1"] };
 
 test("addresses are read however they are parted, each once", () => {
   expect(readAddresses(TYPED.addresses)).toEqual(["a@example.com", "b@example.com"]);
@@ -35,6 +36,7 @@ test("a kind of receiver gets the fields that it takes, whatever was typed for a
 test("what is missing depends on the kind", () => {
   expect(missingIn(TYPED)).toBeUndefined();
   expect(missingIn({ ...TYPED, name: " " })).toBe("Enter a name.");
+  expect(missingIn({ ...TYPED, topics: [] })).toBe("Choose what it is told of.");
   expect(missingIn({ ...TYPED, kind: "slack", url: "" })).toBe("Enter where to post.");
   expect(missingIn({ ...TYPED, kind: "pagerduty", url: "" })).toBeUndefined();
   expect(missingIn({ ...TYPED, kind: "pagerduty", routingKey: "" })).toBe("Enter the integration's key.");

@@ -11,6 +11,24 @@ export const KINDS: { value: ReceiverKind; label: string; description: string }[
 
 export const kindLabel = (kind: ReceiverKind): string => KINDS.find(({ value }) => value === kind)?.label ?? kind;
 
+export type Topic = AlertReceiver["topics"][number];
+
+export const TOPICS: { value: Topic; label: string; description: string }[] = [
+  { value: "alerts", label: "Alerts", description: "When one begins and when it is over." },
+  { value: "budgets", label: "Budgets", description: "When so much of one is spent, or will be." },
+  {
+    value: "operations",
+    label: "Operations",
+    description: "When one is ordered, is stuck, goes on or ends. Stuck and failed ones are warnings.",
+  },
+];
+
+/** What a receiver is told of, as a list in a sentence. */
+export const topicsLabel = (topics: readonly Topic[]): string =>
+  TOPICS.filter(({ value }) => topics.includes(value))
+    .map(({ label }) => label)
+    .join(", ");
+
 /** What is typed into the form of a new receiver. */
 export interface ReceiverFields {
   name: string;
@@ -18,6 +36,7 @@ export interface ReceiverFields {
   addresses: string;
   url: string;
   routingKey: string;
+  topics: Topic[];
   severity: AlertReceiver["severity"];
   clusterIds: string[];
 }
@@ -27,9 +46,12 @@ export function readAddresses(text: string): string[] {
   return [...new Set(text.split(/[\s,;]+/).filter((each) => each !== ""))];
 }
 
+export const NO_TOPIC = "Choose what it is told of.";
+
 /** What is still to be filled in; undefined: nothing. */
 export function missingIn(fields: ReceiverFields): string | undefined {
   if (fields.name.trim() === "") return "Enter a name.";
+  if (fields.topics.length === 0) return NO_TOPIC;
   switch (fields.kind) {
     case "email":
       return readAddresses(fields.addresses).length === 0 ? "Enter an address." : undefined;
@@ -42,8 +64,8 @@ export function missingIn(fields: ReceiverFields): string | undefined {
 
 /** What is sent: of the fields only those that the kind takes. */
 export function receiverOrder(fields: ReceiverFields): AlertReceiverOrder {
-  const { kind, severity } = fields;
-  const order = { name: fields.name.trim(), kind, severity, cluster_ids: fields.clusterIds };
+  const { kind, severity, topics } = fields;
+  const order = { name: fields.name.trim(), kind, topics, severity, cluster_ids: fields.clusterIds };
   const url = fields.url.trim() || null;
   switch (kind) {
     case "email":

@@ -28,6 +28,7 @@ import (
 	"ringmaster/terraform-provider/networkconnection"
 	"ringmaster/terraform-provider/notificationchannel"
 	"ringmaster/terraform-provider/repairschedule"
+	"ringmaster/terraform-provider/webhook"
 )
 
 // Address is how configurations name the provider. The host is nobody's, so that Terraform takes it from where it was
@@ -105,7 +106,7 @@ func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRe
 func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		alertrule.New, allowlistentry.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
-		networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New,
+		networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, webhook.New,
 	}
 }
 

@@ -162,3 +162,13 @@ def test_a_receiver_that_is_away_is_tried_again():
         with pytest.raises(NotSent, match="was not reached") as problem:
             channels.send_slack(CONTENT, url=url, judge=anywhere)
     assert not problem.value.final
+
+
+def test_pagerduty_opens_an_operation_that_is_stuck_and_closes_it_when_it_goes_on(http: Received):
+    about = TEST | {"topic": "operations", "operation": {"id": "opr_1"}}
+    for severity in ("warning", "info"):
+        channels.send_pagerduty(about | {"severity": severity}, routing_key="key", url=http.url, judge=anywhere)
+    assert [(body["event_action"], body["dedup_key"]) for body in http.bodies] == [
+        ("trigger", "ringmaster-opr_1"),
+        ("resolve", "ringmaster-opr_1"),
+    ]
