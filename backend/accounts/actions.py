@@ -1,8 +1,8 @@
-"""Every change to members, invitations and API tokens. Each is one transaction with its line in the audit log."""
+"""Every change to members and invitations. Each is one transaction with its line in the audit log."""
 
 import secrets
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -12,26 +12,26 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
+from backend.accounts.models import ApiToken, CustomRole, Invitation, Membership, Organisation, User
 from backend.accounts.queries import (
-    TOKEN_PREFIX,
     Identity,
     get_invitation,
     get_member,
-    get_token,
     hash_secret,
     open_invitation,
     require,
-    visible_tokens,
+    role_not_found,
 )
 from backend.accounts.states import (
+    Held,
     Permission,
     Role,
-    may_grant,
+    missing_to_grant,
     reason_against_changing_role,
     reason_against_removing,
-    reason_against_revoking_token,
+    role_permissions,
 )
+from backend.accounts.token_actions import create_token
 from backend.audit import actions as audit
 from backend.core.errors import Conflict, Forbidden, Invalid, NotFound, TooManyRequests, Unauthenticated
 
@@ -47,7 +47,7 @@ _ASK_AN_OWNER = "Ask an owner of the organisation."
 def _locked_members(who: Identity) -> list[Membership]:
     """Every membership of the organisation. The lock on the organisation keeps two owners from removing each other."""
     Organisation.objects.select_for_update().get(id=who.organisation_id)
-    return list(Membership.objects.filter(organisation_id=who.organisation_id).select_related("user"))
+    return list(Membership.objects.filter(organisation_id=who.organisation_id).select_related("user", "custom_role"))
 
 
 def _find_member(members: list[Membership], membership_id: str) -> tuple[Membership, int]:
@@ -60,23 +60,25 @@ def _find_member(members: list[Membership], membership_id: str) -> tuple[Members
 
 
 @transaction.atomic
-def change_member_role(who: Identity, membership_id: str, role: Role) -> dict[str, Any]:
+def change_member_role(
+    who: Identity, membership_id: str, role: Role, custom_role_id: str | None = None
+) -> dict[str, Any]:
     require(who, Permission.MEMBERS_WRITE)
     member, owners = _find_member(_locked_members(who), membership_id)
     before = Role(member.role)
-    if role is before:
+    if (role, custom_role_id) == (before, member.custom_role_id):
         return get_member(who, membership_id)
-    _refuse(reason_against_changing_role(who.role, True, before, owners))
-    _check_grant(who, role)
-    Membership.objects.filter(id=member.id).update(role=role)
+    _refuse(reason_against_changing_role(who.role, True, before, owners, beyond=_beyond(who, member)))
+    custom = grantable_role(who, role, custom_role_id)
+    Membership.objects.filter(id=member.id).update(role=role, custom_role=custom)
     audit.record(
         who,
         action="member.change_role",
         target_type="member",
         target_id=member.id,
         target_name=member.user.email,
-        before={"role": before},
-        after={"role": role},
+        before={"role": role_word(before, member.custom_role)},
+        after={"role": role_word(role, custom)},
     )
     return get_member(who, membership_id)
 
@@ -86,7 +88,7 @@ def remove_member(who: Identity, membership_id: str) -> None:
     """Their tokens of this organisation are revoked too, so that a later return does not bring them back to life."""
     require(who, Permission.MEMBERS_WRITE)
     member, owners = _find_member(_locked_members(who), membership_id)
-    _refuse(reason_against_removing(who.role, True, Role(member.role), owners))
+    _refuse(reason_against_removing(who.role, True, Role(member.role), owners, beyond=_beyond(who, member)))
     ApiToken.objects.filter(organisation_id=who.organisation_id, user_id=member.user_id, revoked_at=None).update(
         revoked_at=timezone.now()
     )
@@ -97,8 +99,13 @@ def remove_member(who: Identity, membership_id: str) -> None:
         target_type="member",
         target_id=membership_id,
         target_name=member.user.email,
-        before={"role": member.role},
+        before={"role": role_word(Role(member.role), member.custom_role)},
     )
+
+
+def _beyond(who: Identity, member: Membership) -> frozenset[Permission]:
+    """What a member may do and the role of who wants to change them may not."""
+    return role_permissions(Role(member.role), _held(member.custom_role)) - who.role_permissions
 
 
 def _refuse(reason: str | None) -> None:
@@ -106,9 +113,31 @@ def _refuse(reason: str | None) -> None:
         raise Forbidden("not_allowed_for_owner", reason, hint=_ASK_AN_OWNER)
 
 
-def _check_grant(who: Identity, role: Role) -> None:
-    if not may_grant(who.role, role):
-        raise Forbidden("role_above_own", f"Your role ({who.role}) may not make somebody {role}.", hint=_ASK_AN_OWNER)
+def _held(custom: CustomRole | None) -> Held | None:
+    return None if custom is None else custom.held
+
+
+def role_word(role: Role, custom: CustomRole | None) -> str:
+    """As the audit log tells it."""
+    return role if custom is None else f"{custom.name} ({custom.id})"
+
+
+def grantable_role(who: Identity, role: Role, custom_role_id: str | None) -> CustomRole | None:
+    """The custom role if it is one, locked so that it is not deleted meanwhile. Raises NotFound, Forbidden."""
+    custom = None
+    if custom_role_id is not None:
+        mine = CustomRole.objects.select_for_update().filter(organisation_id=who.organisation_id, deleted_at=None)
+        custom = mine.filter(id=custom_role_id).first()
+        if custom is None:
+            raise role_not_found()
+    wanted = role_permissions(role, _held(custom))
+    if missing := missing_to_grant(who.role, who.permissions, role, wanted):
+        raise Forbidden(
+            "role_above_own",
+            f"Nobody gives what they do not hold, and you or your token lack {', '.join(missing)}.",
+            hint=_ASK_AN_OWNER,
+        )
+    return custom
 
 
 # Invitations
@@ -121,10 +150,10 @@ class NewInvitation:
 
 
 @transaction.atomic
-def create_invitation(who: Identity, *, email: str, role: Role) -> NewInvitation:
+def create_invitation(who: Identity, *, email: str, role: Role, custom_role_id: str | None = None) -> NewInvitation:
     """The link is in the answer and nowhere else. Conflict if the person is a member or already invited."""
     require(who, Permission.MEMBERS_WRITE)
-    _check_grant(who, role)
+    custom = grantable_role(who, role, custom_role_id)
     email = email.lower()
     if Membership.objects.filter(organisation_id=who.organisation_id, user__email__iexact=email).exists():
         raise Conflict("already_member", f"{email} is already a member.", hint="Change their role instead.")
@@ -138,8 +167,9 @@ def create_invitation(who: Identity, *, email: str, role: Role) -> NewInvitation
         organisation_id=who.organisation_id,
         email=email,
         role=role,
+        custom_role=custom,
         secret_hash=hash_secret(secret),
-        created_by_id=who.user_id,
+        created_by_id=None if who.service_account_id else who.user_id,
         expires_at=now + timedelta(days=INVITATION_DAYS),
     )
     try:
@@ -157,7 +187,7 @@ def create_invitation(who: Identity, *, email: str, role: Role) -> NewInvitation
         target_type="invitation",
         target_id=invitation.id,
         target_name=email,
-        after={"email": email, "role": role},
+        after={"email": email, "role": role_word(role, custom)},
     )
     # After the '#': browsers do not send it, so it is in no server's log.
     url = f"{settings.ENV.ringmaster_public_url}/accept-invitation#{secret}"
@@ -214,6 +244,9 @@ def _accept_invitation(
     *, secret: str, name: str, password: str, source_address: str | None, request_id: str
 ) -> dict[str, Any]:
     invitation = open_invitation(secret)
+    # Held until the membership is written: a role that somebody is about to hold is not deleted.
+    if invitation.custom_role_id is not None:
+        CustomRole.objects.select_for_update().get(id=invitation.custom_role_id)
     user = User.objects.filter(email__iexact=invitation.email).first()
     if user is None:
         user = User(email=invitation.email, name=name)
@@ -232,7 +265,9 @@ def _accept_invitation(
     if not claimed:
         raise Conflict("invitation_closed", "This invitation was used a moment ago.", hint="Sign in.")
     membership, made = Membership.objects.get_or_create(
-        organisation_id=invitation.organisation_id, user=user, defaults={"role": invitation.role}
+        organisation_id=invitation.organisation_id,
+        user=user,
+        defaults={"role": invitation.role, "custom_role": invitation.custom_role},
     )
     if not made:
         raise Conflict("already_member", f"{invitation.email} is already a member.", hint="Sign in.")
@@ -250,7 +285,7 @@ def _accept_invitation(
         target_type="member",
         target_id=membership.id,
         target_name=user.email,
-        after={"role": invitation.role},
+        after={"role": role_word(Role(invitation.role), invitation.custom_role)},
     )
     return {
         "email": user.email,
@@ -269,79 +304,6 @@ def check_password_strength(password: str, user: User) -> None:
             hint="Use at least 12 characters that are not a common word or your name.",
             field="password",
         ) from error
-
-
-# API tokens
-
-
-@dataclass(frozen=True)
-class NewToken:
-    token: dict[str, Any]
-    secret: str
-
-
-@transaction.atomic
-def create_token(who: Identity, *, name: str, scopes: list[Permission], expires_in_days: int | None) -> NewToken:
-    """The secret is in the answer and nowhere else. Nobody puts a permission into a token that they do not have."""
-    require(who, Permission.TOKENS_WRITE)
-    beyond = sorted(set(scopes) - who.permissions)
-    if beyond:
-        raise Forbidden(
-            "scope_above_own",
-            f"You cannot give a token what you do not have yourself: {', '.join(beyond)}.",
-            hint=f"Choose from: {', '.join(sorted(who.permissions))}.",
-            field="scopes",
-        )
-    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    token = ApiToken.objects.create(
-        organisation_id=who.organisation_id,
-        user_id=who.user_id,
-        name=name,
-        secret_hash=hash_secret(secret),
-        hint=secret[-4:],
-        scopes=sorted(set(scopes)),
-        expires_at=None if expires_in_days is None else timezone.now() + timedelta(days=expires_in_days),
-    )
-    audit.record(
-        who,
-        action="token.create",
-        target_type="token",
-        target_id=token.id,
-        target_name=name,
-        after={
-            "name": name,
-            "scopes": token.scopes,
-            "expires_at": token.expires_at.isoformat() if token.expires_at else None,
-        },
-    )
-    return NewToken(get_token(who, token.id), secret)
-
-
-@transaction.atomic
-def revoke_token(who: Identity, token_id: str) -> None:
-    """Revoking twice is revoking once."""
-    require(who, Permission.TOKENS_WRITE)
-    token = visible_tokens(who).filter(id=token_id).first()
-    if token is None:
-        raise NotFound("token_not_found", "There is no such API token.", hint="List the tokens to see their ids.")
-    holder = Membership.objects.filter(organisation_id=who.organisation_id, user_id=token.user_id).first()
-    role = Role(holder.role) if holder else Role.VIEWER
-    _refuse(reason_against_revoking_token(who.role, True, role, token.user_id == who.user_id))
-    if not ApiToken.objects.filter(id=token_id, revoked_at=None).update(revoked_at=timezone.now()):
-        return
-    audit.record(
-        who,
-        action="token.revoke",
-        target_type="token",
-        target_id=token_id,
-        target_name=token.name,
-        before={"scopes": token.scopes},
-    )
-
-
-def note_token_use(token_id: str, last_used_at: datetime | None) -> None:
-    """Of several requests that find the time stale, one writes."""
-    ApiToken.objects.filter(id=token_id, last_used_at=last_used_at).update(last_used_at=timezone.now())
 
 
 # The first organisation

@@ -7,7 +7,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from ninja import Query, Router, Status
 from ninja.decorators import decorate_view
 
-from backend.accounts import actions, queries, schemas
+from backend.accounts import actions, queries, schemas, token_actions, token_queries
 from backend.accounts.authentication import session_view, source_address
 from backend.accounts.queries import identity, require
 from backend.accounts.states import Permission
@@ -47,7 +47,7 @@ def list_members(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
 @router.patch("/members/{member_id}", operation_id="change_member_role", tags=["members"], response=schemas.Member)
 def change_member_role(request: HttpRequest, member_id: str, change: schemas.MemberChange) -> Any:
     """Gives a member another role. Only owners change owners; nobody gives a role above their own."""
-    return actions.change_member_role(identity(request), member_id, change.role)
+    return actions.change_member_role(identity(request), member_id, change.role, change.custom_role_id)
 
 
 @router.delete("/members/{member_id}", operation_id="remove_member", tags=["members"], response={204: None})
@@ -73,7 +73,9 @@ def list_invitations(request: HttpRequest, page: Query[PageQuery]) -> HttpRespon
 )
 def create_invitation(request: HttpRequest, order: schemas.InvitationOrder) -> Any:
     """Makes a link with which one person joins. It is shown once and works for seven days."""
-    made = actions.create_invitation(identity(request), email=order.email, role=order.role)
+    made = actions.create_invitation(
+        identity(request), email=order.email, role=order.role, custom_role_id=order.custom_role_id
+    )
     return Status(201, made.invitation | {"url": made.url})
 
 
@@ -122,14 +124,20 @@ def list_tokens(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
     """Your API tokens, newest first; with members:write those of the whole organisation."""
     who = identity(request)
     require(who, Permission.TOKENS_WRITE)
-    return prepared(queries.list_tokens(who, page))
+    return prepared(token_queries.list_tokens(who, page))
 
 
 @router.post("/tokens", operation_id="create_token", tags=["tokens"], response={201: schemas.TokenCreated})
 def create_token(request: HttpRequest, order: schemas.TokenOrder) -> Any:
     """Makes an API token. The secret is shown once. Scopes can only be permissions you have yourself."""
-    made = actions.create_token(
-        identity(request), name=order.name, scopes=order.scopes, expires_in_days=order.expires_in_days
+    made = token_actions.create_token(
+        identity(request),
+        name=order.name,
+        scopes=order.scopes,
+        expires_in_days=order.expires_in_days,
+        usual_expiry="expires_in_days" not in order.model_fields_set,
+        source_ranges=order.source_ranges,
+        service_account_id=order.service_account_id,
     )
     return Status(201, {"token": made.token, "secret": made.secret})
 
@@ -137,5 +145,5 @@ def create_token(request: HttpRequest, order: schemas.TokenOrder) -> Any:
 @router.delete("/tokens/{token_id}", operation_id="revoke_token", tags=["tokens"], response={204: None})
 def revoke_token(request: HttpRequest, token_id: str) -> Any:
     """Ends a token at once. Revoking twice is revoking once."""
-    actions.revoke_token(identity(request), token_id)
+    token_actions.revoke_token(identity(request), token_id)
     return Status(204, None)

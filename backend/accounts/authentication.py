@@ -11,9 +11,10 @@ from django.utils.crypto import constant_time_compare
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
-from backend.accounts.actions import note_token_use
-from backend.accounts.models import Membership
-from backend.accounts.queries import Identity, member_identity, memberships_of, token_identity, token_use_is_stale
+from backend.accounts.models import Membership, Organisation
+from backend.accounts.queries import SERVICE_ACCOUNT_SUFFIX, Identity, member_identity, memberships_of, token_identity
+from backend.accounts.token_actions import check_source, note_token_use
+from backend.accounts.token_queries import token_use_is_stale
 from backend.core.errors import Forbidden, NotFound, Unauthenticated, csrf_error, request_id_of
 
 ORGANISATION_HEADER = "Ringmaster-Organisation"
@@ -33,14 +34,14 @@ class TokenAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> Identity:
         if (known := getattr(request, _MEMO, None)) is not None:
             return known  # type: ignore[no-any-return]
-        who, last_used_at = token_identity(
-            token, source_address=source_address(request), request_id=request_id_of(request)
-        )
+        use = token_identity(token, source_address=source_address(request), request_id=request_id_of(request))
+        who = use.who
+        check_source(use)
         wanted = request.headers.get(ORGANISATION_HEADER)
         if wanted is not None and wanted != who.organisation_id:
             raise _UNKNOWN_ORGANISATION
-        if token_use_is_stale(last_used_at) and who.token_id is not None:
-            note_token_use(who.token_id, last_used_at)
+        if token_use_is_stale(use.last_used_at) and who.token_id is not None:
+            note_token_use(who.token_id, use.last_used_at)
         setattr(request, _MEMO, who)
         return who
 
@@ -122,26 +123,37 @@ def session_view(request: HttpRequest) -> dict[str, Any]:
     """What the console asks first. With an API token it describes the token's authority; with nothing, nobody."""
     if "Authorization" in request.headers:
         who = AUTHENTICATION[0](request)
-        memberships = memberships_of(who.user_id) if who is not None else []
+        memberships = memberships_of(who.user_id) if who is not None and who.service_account_id is None else []
     else:
         who = None
         memberships = session_memberships(request) or []
     chosen: Membership | None = None
     if who is not None:
-        chosen = next(m for m in memberships if m.organisation_id == who.organisation_id)
+        chosen = next((m for m in memberships if m.organisation_id == who.organisation_id), None)
     elif memberships:
         chosen = chosen_membership(request, memberships)
         who = member_identity(chosen, source_address=None, request_id="")
     user, organisation = (chosen.user, chosen.organisation) if chosen else (None, None)
+    if who is not None and who.service_account_id is not None:
+        organisation = Organisation.objects.get(id=who.organisation_id)
     return {
         "authenticated": who is not None,
         "user": user and {"id": user.id, "email": user.email, "name": user.name},
+        "service_account": service_account_of(who),
         "organisation": organisation and {"id": organisation.id, "name": organisation.name, "slug": organisation.slug},
         "role": who and who.role,
+        "custom_role": who and who.custom_role and {"id": who.custom_role.id, "name": who.custom_role.name},
+        "tags": who and who.tags,
         "permissions": sorted(who.permissions) if who else [],
         "organisations": [{"id": m.organisation_id, "name": m.organisation.name, "role": m.role} for m in memberships],
         "csrf_token": get_token(request),
     }
+
+
+def service_account_of(who: Identity | None) -> dict[str, Any] | None:
+    if who is None or who.service_account_id is None:
+        return None
+    return {"id": who.service_account_id, "name": who.user_email.removesuffix(SERVICE_ACCOUNT_SUFFIX)}
 
 
 def source_address(request: HttpRequest) -> str | None:

@@ -5,9 +5,14 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Lower
 
-from backend.accounts.states import Role
+from backend.accounts.states import Held, Permission, Role
 from backend.core import ids
+
+_CUSTOM_HAS_ROLE = models.Q(role=Role.CUSTOM, custom_role__isnull=False) | (
+    ~models.Q(role=Role.CUSTOM) & models.Q(custom_role__isnull=True)
+)
 
 
 class Organisation(models.Model):
@@ -16,6 +21,10 @@ class Organisation(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_organisation_id)
     name = models.CharField(max_length=100)
     slug = models.SlugField(max_length=63, unique=True)
+    token_days_default = models.PositiveIntegerField(
+        null=True, help_text="Days that API tokens live when their order does not say; null: for ever"
+    )
+    token_days_max = models.PositiveIntegerField(null=True, help_text="Days that they may live at most; null: for ever")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -52,17 +61,50 @@ class User(AbstractBaseUser):
         return self.email
 
 
+class CustomRole(models.Model):
+    """A role that an organisation made: what it may do, and with which clusters."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_role_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="custom_roles")
+    name = models.CharField(max_length=60)
+    description = models.CharField(max_length=300, blank=True)
+    permissions = ArrayField(models.CharField(max_length=32))
+    tags = models.JSONField(
+        null=True, help_text="Only for clusters that have one of the values of each key; null: for all"
+    )
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, help_text="Nobody holds it then; old invitations still name it")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "organisation", Lower("name"), condition=models.Q(deleted_at=None), name="custom_role_name_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
+
+    @property
+    def held(self) -> Held:
+        known = frozenset(Permission(word) for word in self.permissions)
+        return Held(id=self.id, name=self.name, permissions=known, tags=self.tags)
+
+
 class Membership(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_membership_id)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=[(r.value, r.value) for r in Role])
+    custom_role = models.ForeignKey(CustomRole, on_delete=models.RESTRICT, null=True, related_name="memberships")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["organisation", "user"], name="membership_once"),
             models.CheckConstraint(condition=models.Q(role__in=[r.value for r in Role]), name="membership_role_known"),
+            models.CheckConstraint(condition=_CUSTOM_HAS_ROLE, name="membership_custom_has_role"),
         ]
 
     def __str__(self) -> str:
@@ -76,6 +118,7 @@ class Invitation(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField()
     role = models.CharField(max_length=16, choices=[(r.value, r.value) for r in Role])
+    custom_role = models.ForeignKey(CustomRole, on_delete=models.RESTRICT, null=True, related_name="invitations")
     secret_hash = models.BinaryField(max_length=32)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -90,10 +133,36 @@ class Invitation(models.Model):
                 condition=models.Q(accepted_at=None, revoked_at=None),
                 name="invitation_open_once",
             ),
+            models.CheckConstraint(condition=_CUSTOM_HAS_ROLE, name="invitation_custom_has_role"),
         ]
 
     def __str__(self) -> str:
         return f"{self.email} invited to {self.organisation_id}"
+
+
+class ServiceAccount(models.Model):
+    """An identity that is no person: programs use its tokens, which outlive whoever made them."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_service_account_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="service_accounts")
+    name = models.CharField(max_length=60)
+    description = models.CharField(max_length=300, blank=True)
+    contact = models.EmailField(help_text="Of whoever answers for it")
+    role = models.CharField(max_length=16, choices=[(r.value, r.value) for r in Role])
+    custom_role = models.ForeignKey(CustomRole, on_delete=models.RESTRICT, null=True, related_name="service_accounts")
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+    disabled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("organisation", Lower("name"), name="service_account_name_once"),
+            models.CheckConstraint(condition=_CUSTOM_HAS_ROLE, name="service_account_custom_has_role"),
+            models.CheckConstraint(condition=~models.Q(role=Role.OWNER), name="service_account_no_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
 
 
 class ApiToken(models.Model):
@@ -101,11 +170,22 @@ class ApiToken(models.Model):
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_token_id)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="api_tokens")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="api_tokens")
+    service_account = models.ForeignKey(
+        ServiceAccount,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="api_tokens",
+        help_text="In the place of a user",
+    )
+    made_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     name = models.CharField(max_length=100)
     secret_hash = models.BinaryField(max_length=32, unique=True)
     hint = models.CharField(max_length=8, help_text="Last characters of the token, to recognise it by")
     scopes = ArrayField(models.CharField(max_length=32))
+    source_ranges = ArrayField(
+        models.CharField(max_length=43), default=list, db_default=[], help_text="CIDRs it may be used from; empty: any"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -113,6 +193,12 @@ class ApiToken(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["organisation", "-id"], name="api_token_list")]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(user__isnull=True) ^ models.Q(service_account__isnull=True),
+                name="api_token_of_one",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.id

@@ -1,32 +1,36 @@
 """Who is asking, and what the accounts pages show."""
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from django.db import connection
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
+from backend.accounts.models import Invitation, Membership, Organisation, User
 from backend.accounts.states import (
     PERMISSIONS,
     PLATFORM,
+    Held,
     Permission,
     Role,
     permissions_of,
     reason_against_changing_role,
     reason_against_removing,
-    reason_against_revoking_token,
+    role_permissions,
 )
 from backend.core.errors import Forbidden, NotFound, Unauthenticated
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
 
 TOKEN_PREFIX = "rmt_"
+SERVICE_ACCOUNT_SUFFIX = " (service account)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,9 @@ class Identity:
     user_email: str
     role: Role
     permissions: frozenset[Permission]
+    custom_role: Held | None = None
+    service_account_id: str | None = None
+    """Of a program that is nobody's: then it is the user_id, too, and the name is in the place of an e-mail address."""
     token_id: str | None = None
     token_name: str = ""
     source_address: str | None = None
@@ -47,6 +54,20 @@ class Identity:
     def actor(self) -> str:
         """As the audit log names them: the e-mail address, with the token's name in brackets if one was used."""
         return f"{self.user_email} [{self.token_name}]" if self.token_id else self.user_email
+
+    @property
+    def role_name(self) -> str:
+        return self.role if self.custom_role is None else self.custom_role.name
+
+    @property
+    def role_permissions(self) -> frozenset[Permission]:
+        """Of the role, also where the token may do less."""
+        return role_permissions(self.role, self.custom_role)
+
+    @property
+    def tags(self) -> Mapping[str, Sequence[str]] | None:
+        """They act on clusters that have one of the values of each key; None: on all of the organisation."""
+        return None if self.custom_role is None else self.custom_role.tags
 
 
 def identity(request: HttpRequest) -> Identity:
@@ -58,7 +79,7 @@ def require(who: Identity, permission: Permission) -> None:
     """Raises Forbidden unless the caller has the permission."""
     if permission in who.permissions:
         return
-    if permission in PERMISSIONS[who.role]:
+    if permission in who.role_permissions:
         raise Forbidden(
             "missing_scope",
             f"This API token does not have the scope {permission}.",
@@ -72,7 +93,7 @@ def require(who: Identity, permission: Permission) -> None:
         )
     raise Forbidden(
         "forbidden",
-        f"Your role ({who.role}) does not include {permission}.",
+        f"Your role ({who.role_name}) does not include {permission}.",
         hint="Ask an owner or admin of the organisation to do it or to change your role.",
     )
 
@@ -84,17 +105,30 @@ def hash_secret(secret: str) -> bytes:
 
 # Written out because every request of every program pays for it: building it from models costs more than running it.
 _TOKEN_SQL = """
-SELECT token.id, token.name, token.scopes, token.expires_at, token.revoked_at, token.last_used_at,
-       token.organisation_id, token.user_id, person.email, member.role, person.platform_admin
+SELECT token.id, token.name, token.scopes, token.source_ranges, token.expires_at, token.revoked_at, token.last_used_at,
+       token.organisation_id, COALESCE(account.id, person.id), account.id, COALESCE(account.name, person.email),
+       COALESCE(account.role, member.role), COALESCE(person.platform_admin, false),
+       custom.id, custom.name, custom.permissions, custom.tags
   FROM accounts_apitoken token
-  JOIN accounts_user person ON person.id = token.user_id AND person.is_active
-  JOIN accounts_membership member ON member.user_id = token.user_id AND member.organisation_id = token.organisation_id
- WHERE token.secret_hash = %s
+  LEFT JOIN accounts_user person ON person.id = token.user_id AND person.is_active
+  LEFT JOIN accounts_membership member
+         ON member.user_id = person.id AND member.organisation_id = token.organisation_id
+  LEFT JOIN accounts_serviceaccount account ON account.id = token.service_account_id AND account.disabled_at IS NULL
+  LEFT JOIN accounts_customrole custom ON custom.id = COALESCE(account.custom_role_id, member.custom_role_id)
+ WHERE token.secret_hash = %s AND (member.id IS NOT NULL OR account.id IS NOT NULL)
 """
 
 
-def token_identity(secret: str, *, source_address: str | None, request_id: str) -> tuple[Identity, datetime | None]:
-    """The identity behind an API token and when it was last used. Unauthenticated if it is wrong, expired or revoked.
+@dataclass(frozen=True)
+class TokenUse:
+    who: Identity
+    last_used_at: datetime | None
+    source_ranges: Sequence[str]
+    """Where it may be used from; empty: anywhere."""
+
+
+def token_identity(secret: str, *, source_address: str | None, request_id: str) -> TokenUse:
+    """The identity behind an API token. Unauthenticated if it is wrong, expired or revoked.
 
     One query: token, user and membership together, so a removed member's token is dead at once and a changed role
     counts at once. The authority is the scopes that the role still allows.
@@ -112,50 +146,65 @@ def token_identity(secret: str, *, source_address: str | None, request_id: str) 
         token_id,
         name,
         scopes,
+        source_ranges,
         expires_at,
         revoked_at,
         last_used_at,
         organisation_id,
         user_id,
+        account_id,
         email,
         role,
         platform_admin,
+        *about_role,
     ) = row
     if revoked_at is not None:
         raise Unauthenticated("token_revoked", "This API token was revoked.", hint="Make a new token.")
     if expires_at is not None and expires_at <= timezone.now():
         raise Unauthenticated("token_expired", "This API token has expired.", hint="Make a new token.")
+    custom = _held(*about_role)
     who = Identity(
         organisation_id=organisation_id,
         user_id=user_id,
-        user_email=email,
+        user_email=email if account_id is None else f"{email}{SERVICE_ACCOUNT_SUFFIX}",
         role=Role(role),
-        permissions=permissions_of(Role(role), platform_admin=platform_admin) & frozenset(scopes),
+        service_account_id=account_id,
+        permissions=permissions_of(Role(role), platform_admin=platform_admin, custom=custom) & frozenset(scopes),
+        custom_role=custom,
         token_id=token_id,
         token_name=name,
         source_address=source_address,
         request_id=request_id,
     )
-    return who, last_used_at
+    return TokenUse(who, last_used_at, source_ranges)
+
+
+def _held(role_id: str | None, name: str, permissions: list[str], tags: str | None) -> Held | None:
+    if role_id is None:
+        return None
+    known = frozenset(Permission(word) for word in permissions)
+    return Held(id=role_id, name=name, permissions=known, tags=None if tags is None else json.loads(tags))
 
 
 def memberships_of(user_id: str) -> list[Membership]:
     """The memberships of an active user with user and organisation, oldest first. One query."""
     return list(
         Membership.objects.filter(user_id=user_id, user__is_active=True)
-        .select_related("user", "organisation")
+        .select_related("user", "organisation", "custom_role")
         .order_by("id")
     )
 
 
 def member_identity(membership: Membership, *, source_address: str | None, request_id: str) -> Identity:
     role = Role(membership.role)
+    custom = membership.custom_role.held if membership.custom_role is not None else None
     return Identity(
         organisation_id=membership.organisation_id,
         user_id=membership.user_id,
         user_email=membership.user.email,
         role=role,
-        permissions=permissions_of(role, platform_admin=membership.user.platform_admin),
+        permissions=permissions_of(role, platform_admin=membership.user.platform_admin, custom=custom),
+        custom_role=custom,
         source_address=source_address,
         request_id=request_id,
     )
@@ -176,20 +225,41 @@ def _members(who: Identity) -> QuerySet[Membership, Any]:
         .annotate(n=Count("id"))
         .values("n")
     )
-    return (
+    rows: QuerySet[Membership, Any] = (
         Membership.objects.filter(organisation_id=who.organisation_id)
         .annotate(owners=Coalesce(Subquery(owners), 0))
-        .values("id", "user_id", "role", "created_at", "owners", email=F("user__email"), name=F("user__name"))
+        .values(
+            "id",
+            "user_id",
+            "role",
+            "created_at",
+            "owners",
+            *_CUSTOM_ROLE,
+            email=F("user__email"),
+            name=F("user__name"),
+        )
     )
+    return rows
+
+
+_CUSTOM_ROLE = ("custom_role_id", "custom_role__name", "custom_role__permissions")
+
+
+def take_custom_role(row: dict[str, Any]) -> frozenset[Permission]:
+    """Makes the columns of ``_CUSTOM_ROLE`` into ``custom_role``; what the row's role, built in or not, holds."""
+    role_id, name, words = (row.pop(column) for column in _CUSTOM_ROLE)
+    row["custom_role"] = None if role_id is None else {"id": role_id, "name": name}
+    return PERMISSIONS[Role(row["role"])] if role_id is None else frozenset(Permission(word) for word in words)
 
 
 def _member(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     role, owners = Role(row["role"]), row.pop("owners")
+    beyond = take_custom_role(row) - who.role_permissions
     may = Permission.MEMBERS_WRITE in who.permissions
     return row | {
         "allowed_actions": [
-            allowed("change_member_role", reason_against_changing_role(who.role, may, role, owners)),
-            allowed("remove_member", reason_against_removing(who.role, may, role, owners)),
+            allowed("change_member_role", reason_against_changing_role(who.role, may, role, owners, beyond=beyond)),
+            allowed("remove_member", reason_against_removing(who.role, may, role, owners, beyond=beyond)),
         ]
     }
 
@@ -205,11 +275,27 @@ def get_member(who: Identity, membership_id: str) -> dict[str, Any]:
     return _member(who, row)
 
 
+def account_not_found() -> NotFound:
+    return NotFound(
+        "service_account_not_found",
+        "There is no such service account.",
+        hint="List the service accounts to see their ids.",
+        field="service_account_id",
+    )
+
+
+def role_not_found() -> NotFound:
+    return NotFound(
+        "role_not_found", "There is no such role.", hint="List the organisation's roles.", field="custom_role_id"
+    )
+
+
 # Invitations
 
 
 def _invitation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     now = timezone.now()
+    take_custom_role(row)
     reason: str | None
     if row["accepted_at"]:
         state, reason = "accepted", "The invitation was accepted; remove the member instead."
@@ -227,9 +313,18 @@ def _invitation(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _invitations(who: Identity) -> QuerySet[Invitation, Any]:
-    return Invitation.objects.filter(organisation_id=who.organisation_id).values(
-        "id", "email", "role", "created_at", "expires_at", "accepted_at", "revoked_at", inviter=F("created_by__email")
+    rows: QuerySet[Invitation, Any] = Invitation.objects.filter(organisation_id=who.organisation_id).values(
+        "id",
+        "email",
+        "role",
+        "created_at",
+        "expires_at",
+        "accepted_at",
+        "revoked_at",
+        *_CUSTOM_ROLE,
+        inviter=F("created_by__email"),
     )
+    return rows
 
 
 def list_invitations(who: Identity, query: PageQuery) -> dict[str, Any]:
@@ -246,7 +341,7 @@ def get_invitation(who: Identity, invitation_id: str) -> dict[str, Any]:
 def open_invitation(secret: str) -> Invitation:
     """The invitation behind a link, with its organisation, if it can still be accepted; else NotFound."""
     found = (
-        Invitation.objects.select_related("organisation")
+        Invitation.objects.select_related("organisation", "custom_role")
         .filter(secret_hash=hash_secret(secret), accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
         .first()
     )
@@ -264,66 +359,8 @@ def invitation_offer(secret: str) -> dict[str, Any]:
     return {
         "email": found.email,
         "role": found.role,
+        "custom_role": found.custom_role and {"id": found.custom_role_id, "name": found.custom_role.name},
         "organisation_name": found.organisation.name,
         "expires_at": found.expires_at,
         "has_account": User.objects.filter(email__iexact=found.email).exists(),
     }
-
-
-# API tokens
-
-
-def visible_tokens(who: Identity) -> QuerySet[ApiToken]:
-    """Everybody sees their own tokens; who may change members sees those of the whole organisation."""
-    mine = Q() if Permission.MEMBERS_WRITE in who.permissions else Q(user_id=who.user_id)
-    return ApiToken.objects.filter(mine, organisation_id=who.organisation_id)
-
-
-def _tokens(who: Identity) -> QuerySet[ApiToken, Any]:
-    role = Membership.objects.filter(organisation_id=OuterRef("organisation_id"), user_id=OuterRef("user_id"))
-    return (
-        visible_tokens(who)
-        .annotate(owner_role=Subquery(role.values("role")[:1]))
-        .values(
-            "id",
-            "name",
-            "hint",
-            "scopes",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-            "user_id",
-            "owner_role",
-            user_email=F("user__email"),
-        )
-    )
-
-
-def _token(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
-    role = Role(row.pop("owner_role") or Role.VIEWER)
-    reason: str | None
-    if row["revoked_at"]:
-        state, reason = "revoked", "The token is already revoked."
-    else:
-        state = "expired" if row["expires_at"] and row["expires_at"] <= timezone.now() else "active"
-        reason = reason_against_revoking_token(
-            who.role, Permission.TOKENS_WRITE in who.permissions, role, row["user_id"] == who.user_id
-        )
-    return row | {"state": state, "allowed_actions": [allowed("revoke_token", reason)]}
-
-
-def list_tokens(who: Identity, query: PageQuery) -> dict[str, Any]:
-    return page(_tokens(who), query, lambda row: _token(who, row))
-
-
-def get_token(who: Identity, token_id: str) -> dict[str, Any]:
-    row = _tokens(who).filter(id=token_id).first()
-    if row is None:
-        raise NotFound("token_not_found", "There is no such API token.", hint="List the tokens to see their ids.")
-    return _token(who, row)
-
-
-def token_use_is_stale(last_used_at: datetime | None) -> bool:
-    """``last_used_at`` is written at most once a minute, so that reading does not mean writing."""
-    return last_used_at is None or last_used_at < timezone.now() - timedelta(minutes=1)

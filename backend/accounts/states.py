@@ -1,8 +1,10 @@
-"""Roles, and what each may do.
+"""Roles, what each may do, and who may give which to whom.
 
 Token scopes use the same words: a token may do what its scopes AND its user's role allow.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -11,6 +13,8 @@ class Role(StrEnum):
     ADMIN = "admin"
     OPERATOR = "operator"
     VIEWER = "viewer"
+    CUSTOM = "custom"
+    """One that the organisation made (models.CustomRole): a set of permissions, for all clusters or some."""
 
 
 class Permission(StrEnum):
@@ -55,6 +59,8 @@ _ADMIN = _OPERATOR | {
 }
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {
+    # What a custom role holds is in its row.
+    Role.CUSTOM: frozenset(),
     Role.VIEWER: _VIEWER,
     Role.OPERATOR: _OPERATOR,
     Role.ADMIN: _ADMIN,
@@ -66,24 +72,64 @@ PLATFORM = frozenset({Permission.IMAGES_WRITE, Permission.PRICES_WRITE})
 """What is everybody's, and so no role's: for people who run the installation, beside their role in an organisation."""
 
 
-def permissions_of(role: Role, *, platform_admin: bool) -> frozenset[Permission]:
-    return PERMISSIONS[role] | PLATFORM if platform_admin else PERMISSIONS[role]
+_OF_THE_ORGANISATION = "Members, roles and settings belong to the organisation, not to a cluster."
+NOT_BY_TAGS: dict[Permission, str] = {
+    Permission.MEMBERS_READ: _OF_THE_ORGANISATION,
+    Permission.MEMBERS_WRITE: _OF_THE_ORGANISATION,
+    Permission.AUDIT_READ: "The audit log tells of the whole organisation.",
+    Permission.CLOUD_ACCOUNTS_WRITE: "Cloud accounts belong to the organisation, not to a cluster.",
+    Permission.BUDGETS_WRITE: "Budgets and ceilings are measured over the whole organisation.",
+}
+"""What a role that holds for some clusters only cannot hold, and why."""
 
 
-_RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.ADMIN: 2, Role.OWNER: 3}
+@dataclass(frozen=True)
+class Held:
+    """A custom role as somebody holds it. ``tags``: it is only for clusters that have one of the values of each key."""
+
+    id: str
+    name: str
+    permissions: frozenset[Permission]
+    tags: Mapping[str, Sequence[str]] | None
+
+
+def role_permissions(role: Role, custom: Held | None) -> frozenset[Permission]:
+    return PERMISSIONS[role] if custom is None else custom.permissions
+
+
+def permissions_of(role: Role, *, platform_admin: bool, custom: Held | None = None) -> frozenset[Permission]:
+    """``PLATFORM`` is of the person, except where their role is for some clusters only: images are everybody's."""
+    held = role_permissions(role, custom)
+    return held | PLATFORM if platform_admin and (custom is None or custom.tags is None) else held
+
+
 _MAY_NOT = "Your role or token may not change members."
 _ONLY_OWNERS = "Only owners may change or remove owners."
 _LAST_OWNER = "An organisation needs an owner, and this is the last one."
 
 
-def may_grant(actor: Role, role: Role) -> bool:
-    """Nobody gives a role above their own."""
-    return _RANK[role] <= _RANK[actor]
+def missing_to_grant(
+    actor: Role, holds: frozenset[Permission], role: Role, permissions: frozenset[Permission]
+) -> list[str]:
+    """What somebody lacks to give a role: nobody gives what they (or their token) do not hold. Empty: they may."""
+    if role is Role.OWNER and actor is not Role.OWNER:
+        return ["being an owner"]
+    return sorted(permissions - holds)
 
 
-def reason_against_changing_role(actor: Role, may_write: bool, target: Role, owners: int) -> str | None:
+def reason_against_changing_role(
+    actor: Role,
+    may_write: bool,
+    target: Role,
+    owners: int,
+    *,
+    beyond: frozenset[Permission] = frozenset(),
+) -> str | None:
+    """``beyond``: what the target's role holds and the actor's role does not."""
     if not may_write:
         return _MAY_NOT
+    if beyond:
+        return f"Their role holds what yours does not: {', '.join(sorted(beyond))}."
     if target is Role.OWNER and actor is not Role.OWNER:
         return _ONLY_OWNERS
     if target is Role.OWNER and owners == 1:
@@ -91,8 +137,42 @@ def reason_against_changing_role(actor: Role, may_write: bool, target: Role, own
     return None
 
 
-def reason_against_removing(actor: Role, may_write: bool, target: Role, owners: int) -> str | None:
-    return reason_against_changing_role(actor, may_write, target, owners)
+def reason_against_removing(
+    actor: Role,
+    may_write: bool,
+    target: Role,
+    owners: int,
+    *,
+    beyond: frozenset[Permission] = frozenset(),
+) -> str | None:
+    return reason_against_changing_role(actor, may_write, target, owners, beyond=beyond)
+
+
+def reason_against_changing_custom_role(may_write: bool, beyond: frozenset[Permission]) -> str | None:
+    """``beyond``: what the role holds and that of who wants to change it does not."""
+    if not may_write:
+        return "Your role or token may not change roles."
+    if beyond:
+        return f"It holds what your role does not: {', '.join(sorted(beyond))}."
+    return None
+
+
+def reason_against_changing_account(may_write: bool, beyond: frozenset[Permission]) -> str | None:
+    """``beyond``: what the service account's role holds and that of who wants to change it does not."""
+    if not may_write:
+        return "Your role or token may not change service accounts."
+    if beyond:
+        return f"Its role holds what yours does not: {', '.join(sorted(beyond))}."
+    return None
+
+
+def reason_against_deleting_custom_role(members: int, accounts: int, invitations: int) -> str | None:
+    if members or accounts or invitations:
+        return (
+            f"Members who hold it: {members}; service accounts: {accounts}; open invitations that offer it: "
+            f"{invitations}."
+        )
+    return None
 
 
 def reason_against_revoking_token(actor: Role, may_write: bool, holder: Role, is_own: bool) -> str | None:

@@ -55,12 +55,16 @@ def list_drills(who: Identity, query: PageQuery, *, cluster_id: str) -> dict[str
     return found | {"items": [get_drill(who, row["id"]) for row in found["items"]]}
 
 
+def drill_not_found() -> NotFound:
+    return NotFound("drill_not_found", "There is no such drill.", hint="List those of the cluster.")
+
+
 def get_drill(who: Identity, drill_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     rows = Drill.objects.select_related("cluster", "backup", "scratch", "restore")
     row = rows.filter(organisation_id=who.organisation_id, id=drill_id).first()
     if row is None:
-        raise NotFound("drill_not_found", "There is no such drill.", hint="List those of the cluster.")
+        raise drill_not_found()
     return {
         "id": row.id,
         "cluster_id": row.cluster_id,

@@ -14,6 +14,7 @@ from backend.backups.models import TableReading
 from backend.backups.schemas import TableChoice
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters
 from backend.core.errors import Conflict, Invalid
 from backend.operations import actions as operations
 from backend.operations.models import Operation
@@ -25,7 +26,7 @@ PLEASE_LOOK = "Look at the cluster's state and its operations."
 
 
 def locked_cluster(who: Identity, cluster_id: str) -> Cluster:
-    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    found = clusters(who).select_for_update().filter(id=cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found

@@ -31,6 +31,7 @@ from backend.backups.states import (
 )
 from backend.catalog.queries import makes_backups
 from backend.clusters.models import Cluster
+from backend.clusters.reach import of_clusters
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.errors import Conflict, NotFound
 from backend.core.pagination import PageQuery, page
@@ -101,7 +102,7 @@ def note_interest(cluster: Cluster) -> TableReading:
 
 def list_backups(who: Identity, query: PageQuery, *, cluster_id: str | None = None) -> dict[str, Any]:
     """Newest first: of a cluster, or of the organisation, then without those that are gone. Raises NotFound."""
-    rows = Backup.objects.filter(organisation_id=who.organisation_id)
+    rows = Backup.objects.filter(of_clusters(who), organisation_id=who.organisation_id)
     if cluster_id is not None:
         rows = rows.filter(cluster=cluster_of(who, cluster_id))
     rows = rows.exclude(state=BackupState.DELETED)
@@ -111,7 +112,7 @@ def list_backups(who: Identity, query: PageQuery, *, cluster_id: str | None = No
 
 def get_backup(who: Identity, backup_id: str, *, details: bool = True) -> dict[str, Any]:
     """One, also one that is gone. `details`: with nodes and tables. Raises NotFound."""
-    rows = Backup.objects.filter(organisation_id=who.organisation_id, id=backup_id)
+    rows = Backup.objects.filter(of_clusters(who), organisation_id=who.organisation_id, id=backup_id)
     row = rows.values(*_BACKUP_COLUMNS).first()
     if row is None:
         raise backup_not_found()

@@ -51,8 +51,12 @@ def find_restore(who: Identity, restore_id: str) -> Restore:
     rows = Restore.objects.select_related("backup__location", "cluster")
     found = rows.filter(organisation_id=who.organisation_id, id=restore_id).first()
     if found is None:
-        raise NotFound("restore_not_found", "There is no such restore.", hint="List those of the cluster.")
+        raise restore_not_found()
     return found
+
+
+def restore_not_found() -> NotFound:
+    return NotFound("restore_not_found", "There is no such restore.", hint="List those of the cluster.")
 
 
 def get_restore(who: Identity, restore_id: str) -> dict[str, Any]:

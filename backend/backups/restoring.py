@@ -25,6 +25,7 @@ from backend.clusters import actions as cluster_actions
 from backend.clusters import ordering
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters
 from backend.clusters.schemas import ClusterOrder
 from backend.clusters.states import SERVING, ClusterState
 from backend.core.errors import Conflict, DomainError, Invalid
@@ -257,8 +258,7 @@ def _target(who: Identity, backup: Backup, order: RestoreOrder) -> Cluster | Non
         if order.mode is not RestoreMode.CLUSTER or order.cluster_id is not None:
             raise Invalid("invalid_field", "new_cluster goes with mode cluster alone.", field="new_cluster")
         return None
-    rows = Cluster.objects.filter(organisation_id=who.organisation_id)
-    found = rows.filter(id=order.cluster_id or backup.cluster_id).first()
+    found = clusters(who).filter(id=order.cluster_id or backup.cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found

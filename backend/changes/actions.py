@@ -15,6 +15,7 @@ from backend.changes.schemas import AddDatacenter, AnyChange, ChangeMachineType,
 from backend.clusters import ceilings
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, get_cluster
+from backend.clusters.reach import clusters
 from backend.core.errors import Conflict, DomainError, Invalid
 from backend.operations import actions as operations
 from backend.operations.models import Operation
@@ -31,7 +32,7 @@ class Begun:
 def change(who: Identity, cluster_id: str, wanted: AnyChange) -> dict[str, Any]:
     """Begins a change that a person or a program wants. Raises NotFound, Forbidden, Invalid, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
-    if not Cluster.objects.filter(organisation_id=who.organisation_id, id=cluster_id).exists():
+    if not clusters(who).filter(id=cluster_id).exists():
         raise cluster_not_found()
     begun = begin(cluster_id, wanted, actor=who.actor)
     audit.record(

@@ -18,6 +18,7 @@ from backend.changes.schemas import AnyChange, DesiredState, Mode
 from backend.clusters.ceilings import Exceeded, Machines, against
 from backend.clusters.models import Cluster, Node
 from backend.clusters.queries import cluster_not_found, room_in, room_warning, used_memory_mib
+from backend.clusters.reach import clusters
 from backend.clusters.states import ClusterState, reason_against_changing
 from backend.core.errors import Conflict
 from backend.operations import actions as operations
@@ -87,7 +88,7 @@ def _numbers(nodes: Sequence[Node]) -> dict[str, int]:
 
 def plan_of(who: Identity, cluster_id: str, wanted: AnyChange | DesiredState) -> dict[str, Any]:
     """What a change, or a desired state, would come to. Changes nothing. Raises NotFound, Conflict."""
-    cluster = Cluster.objects.filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    cluster = clusters(who).filter(id=cluster_id).first()
     if cluster is None:
         raise cluster_not_found()
     check_not_deleted(cluster)

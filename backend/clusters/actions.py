@@ -21,6 +21,7 @@ from backend.clusters import authorities, ceilings, ordering, pki, plans, tokens
 from backend.clusters.models import Cluster, Datacenter, MaintenanceWindow, Node
 from backend.clusters.ordering import CheckedOrder
 from backend.clusters.queries import cluster_not_found, get_cluster, get_maintenance_windows
+from backend.clusters.reach import check_tags, clusters
 from backend.clusters.schemas import ClusterOrder, ClusterUpdate, HealingWish, MaintenanceWindowsWish
 from backend.clusters.states import (
     SERVING,
@@ -48,6 +49,7 @@ ensure_control_plane_pki = authorities.ensure_control_plane_pki
 def create(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """Accepts an order: cluster, nodes with tokens, secrets, operation, audit record. Raises Invalid, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
+    check_tags(who, order.options.tags)
     checked = ordering.check_words(order)
     ordering.check_build(checked)
     ordering.check_name_free(who, order.name)
@@ -144,7 +146,7 @@ def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, A
             hint="Keep it (keep_test_drive): it is protected then.",
             field="termination_protection",
         )
-    columns = _update_columns(cluster, wanted)
+    columns = _update_columns(who, cluster, wanted)
     if wanted.image_build and wanted.image_build != cluster.image_build:
         ordering.raise_without_images(
             wanted.image_build,
@@ -164,13 +166,14 @@ def update(who: Identity, cluster_id: str, wanted: ClusterUpdate) -> dict[str, A
     return get_cluster(who, cluster.id)
 
 
-def _update_columns(cluster: Cluster, wanted: ClusterUpdate) -> dict[str, Any]:
+def _update_columns(who: Identity, cluster: Cluster, wanted: ClusterUpdate) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "name": wanted.name,
         "termination_protection": wanted.termination_protection,
         "image_build": wanted.image_build,
     }
     if wanted.tags is not None:
+        check_tags(who, wanted.tags)
         columns["options"] = cluster.options | {"tags": wanted.tags}
     if wanted.healing is not None:
         columns |= _healing_columns(wanted.healing)
@@ -293,7 +296,7 @@ def rotate_credentials(who: Identity, cluster_id: str) -> dict[str, Any]:
 
 
 def _locked(who: Identity, cluster_id: str) -> Cluster:
-    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    found = clusters(who).select_for_update().filter(id=cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found

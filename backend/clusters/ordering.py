@@ -17,6 +17,7 @@ from backend.clusters.ceilings import against
 from backend.clusters.models import Cluster
 from backend.clusters.plans import create_seconds
 from backend.clusters.queries import room_in, room_warning, used_memory_mib
+from backend.clusters.reach import check_tags
 from backend.clusters.schemas import ClusterOrder
 from backend.core.errors import Conflict, Invalid
 from backend.images.queries import missing_of_build
@@ -248,6 +249,7 @@ def _shape(checked: CheckedOrder) -> Shape:
 
 def check_order(who: Identity, order: ClusterOrder) -> dict[str, Any]:
     """What the order would come to. Raises what create_cluster would raise; changes nothing."""
+    check_tags(who, order.options.tags)
     checked = check_words(order)
     account = check_account(who, order)
     check_build(checked)

@@ -200,6 +200,7 @@ class ClusterFilter(Schema):
     state: ClusterState | None = Field(None, description="Deleted clusters are listed only when asked for")
     engine: Word | None = None
     zone: Word | None = Field(None, description="Clusters with nodes in this zone")
+    tag: Line | None = Field(None, max_length=200, pattern="=", description="Clusters with this tag: env=dev")
     q: str | None = Field(None, max_length=100, pattern=r"^[^\x00]*$", description="Part of the name or of the id")
 
 

@@ -14,6 +14,7 @@ from backend.audit import actions as audit
 from backend.catalog.queries import connection_kinds, has_firewall
 from backend.clusters.models import Cluster, Datacenter
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters
 from backend.clusters.states import ClusterState
 from backend.connections import plans
 from backend.connections.models import NetworkConnection
@@ -97,7 +98,7 @@ def delete(who: Identity, cluster_id: str, connection_id: str) -> dict[str, Any]
 
 
 def _locked(who: Identity, cluster_id: str) -> Cluster:
-    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    found = clusters(who).select_for_update().filter(id=cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found

@@ -32,6 +32,14 @@ def new_token_id() -> str:
     return new_id("tok")
 
 
+def new_service_account_id() -> str:
+    return new_id("sva")
+
+
+def new_role_id() -> str:
+    return new_id("rol")
+
+
 def new_operation_id() -> str:
     return new_id("op")
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from backend.accounts.queries import Identity
-from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters, of_clusters
 from backend.core.pagination import PageQuery, page
 from backend.findings.models import Finding
 from backend.findings.states import FindingState, Severity
@@ -50,9 +50,9 @@ def list_findings(
     cluster_id: str | None = None,
 ) -> dict[str, Any]:
     """The organisation's, newest first; of one cluster if it is named. Raises NotFound for an unknown one."""
-    found = _all_rows().filter(organisation_id=who.organisation_id)
+    found = _all_rows().filter(of_clusters(who), organisation_id=who.organisation_id)
     if cluster_id is not None:
-        if not Cluster.objects.filter(organisation_id=who.organisation_id, id=cluster_id).exists():
+        if not clusters(who).filter(id=cluster_id).exists():
             raise cluster_not_found()
         found = found.filter(cluster_id=cluster_id)
     for column, value in {"state": state, "severity": severity, "code": code}.items():

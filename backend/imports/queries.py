@@ -30,12 +30,16 @@ def list_imports(who: Identity, cluster_id: str) -> dict[str, Any]:
     }
 
 
+def import_not_found() -> NotFound:
+    return NotFound("import_not_found", "There is no such import.", hint="list_imports lists those of a cluster.")
+
+
 def get_import(who: Identity, import_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     rows = Import.objects.filter(organisation_id=who.organisation_id, id=import_id)
     found = rows.select_related("cluster").prefetch_related("nodes__node").first()
     if found is None:
-        raise NotFound("import_not_found", "There is no such import.", hint="list_imports lists those of a cluster.")
+        raise import_not_found()
     return _shown(found)
 
 

@@ -15,6 +15,7 @@ from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.clusters.models import Cluster
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters
 from backend.clusters.states import SERVING, ClusterState
 from backend.clusters.windows import Window
 from backend.core.errors import Conflict, Invalid
@@ -205,7 +206,7 @@ def start_catch_up(cluster_id: str, node_id: str) -> Operation | None:
 
 
 def _locked(who: Identity, cluster_id: str) -> Cluster:
-    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    found = clusters(who).select_for_update().filter(id=cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found

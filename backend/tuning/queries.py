@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from backend.accounts.queries import Identity
 from backend.clusters.models import Node
-from backend.clusters.queries import node_not_found
+from backend.clusters.queries import node_not_found, require_cluster
 from backend.clusters.states import SERVING, NodeState
 from backend.tuning.models import DiskMeasurement, NodeTuning
 from backend.tuning.states import CHECK_TITLES, FIGURES, STEP_TITLES, CheckStatus, Verdict, advice, title_of
@@ -23,6 +23,7 @@ def get_tuning(who: Identity, cluster_id: str, node_id: str) -> dict[str, Any]:
     of_tenant = Node.objects.filter(id=node_id, cluster_id=cluster_id, cluster__organisation_id=who.organisation_id)
     node = of_tenant.select_related("tuning", "disk_measurement").first()
     if node is None:
+        require_cluster(who, cluster_id)
         raise node_not_found()
     row: NodeTuning | None = getattr(node, "tuning", None)
     if row is None or row.generation != node.generation:

@@ -31,7 +31,10 @@ import {
   type OperationState,
   operationQuery,
   operationsQuery,
+  organisationRolesQuery,
   queryClient,
+  roleChoicesQuery,
+  serviceAccountsQuery,
   sessionQuery,
   sizingChoicesQuery,
   sizingQuery,
@@ -325,6 +328,25 @@ const membersRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/members"), "MembersPage"),
 });
 
+const rolesRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/roles",
+  loader: () => {
+    void queryClient.prefetchQuery(organisationRolesQuery());
+    void queryClient.prefetchQuery(roleChoicesQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/roles"), "RolesPage"),
+});
+
+const serviceAccountsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/service-accounts",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(serviceAccountsQuery(lastCursor(after))),
+  component: lazyRouteComponent(() => import("./pages/service-accounts"), "ServiceAccountsPage"),
+});
+
 const auditRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/audit",
@@ -365,6 +387,8 @@ export const router = createRouter({
       imagesRoute,
       tokensRoute,
       membersRoute,
+      rolesRoute,
+      serviceAccountsRoute,
       auditRoute,
     ]),
   ]),

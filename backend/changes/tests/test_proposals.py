@@ -230,7 +230,7 @@ def test_a_desired_state_moves_as_few_nodes_as_possible_and_upgrades_last():
 def test_a_data_centre_goes_only_when_the_new_one_has_its_data():
     facts = world()
     elsewhere = {"region": "local-2", "zones": ["local-2a"], "machine_type": "local.small", "nodes_per_zone": 1}
-    wanted = DesiredState(kind="desired_state", datacenters=[elsewhere], settings={})  # type: ignore[list-item]
+    wanted = DesiredState.model_validate({"kind": "desired_state", "datacenters": [elsewhere], "settings": {}})
     found = desired.changes(facts, wanted)
     assert [change.kind for change in found] == ["add_datacenter", "remove_datacenter", "settings"]
     for change in found[:2]:

@@ -14,6 +14,7 @@ import { useState } from "react";
 import { ApiError, acceptInvitationMutation, type InvitationOffer, invitationOfferQuery, signIn } from "../api";
 import { Brand } from "../components/brand";
 import { ErrorBox } from "../components/error-box";
+import { roleName } from "../components/roles";
 import { useTitle } from "../hooks/use-title";
 import { StageLayout } from "../layouts/stage-layout";
 import { formatMoment } from "../util/duration";
@@ -65,7 +66,7 @@ function Acceptance({ secret, offer }: { secret: string; offer: InvitationOffer 
     >
       <Container
         header={
-          <Header variant="h1" description={`As ${offer.role}, until ${formatMoment(offer.expires_at)}`}>
+          <Header variant="h1" description={`As ${roleName(offer)}, until ${formatMoment(offer.expires_at)}`}>
             Join {offer.organisation_name}
           </Header>
         }

@@ -1,11 +1,11 @@
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
-import Select from "@cloudscape-design/components/select";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { createInvitationMutation, type Role, refresh } from "../api";
+import { createInvitationMutation, refresh } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
-import { ROLE_OPTIONS } from "../components/roles";
+import type { HeldRole } from "../components/roles";
+import { RoleField } from "./role-field";
 
 export function InvitationCreateModal({
   onDismiss,
@@ -15,7 +15,7 @@ export function InvitationCreateModal({
   onCreated: (url: string) => void;
 }) {
   const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Role>("operator");
+  const [held, setHeld] = useState<HeldRole>({ role: "operator", custom_role_id: null });
   const create = useMutation({
     ...createInvitationMutation(),
     gcTime: 0,
@@ -31,7 +31,7 @@ export function InvitationCreateModal({
       isPending={create.isPending}
       error={create.error}
       disabledReason={email === "" ? "Enter an e-mail address." : undefined}
-      onConfirm={() => create.mutate({ body: { email, role } })}
+      onConfirm={() => create.mutate({ body: { email, ...held } })}
       onDismiss={onDismiss}
     >
       <FormField label="E-mail" description="Nothing is mailed: you get a link to send, valid for seven days.">
@@ -43,13 +43,7 @@ export function InvitationCreateModal({
           onChange={({ detail }) => setEmail(detail.value)}
         />
       </FormField>
-      <FormField label="Role">
-        <Select
-          selectedOption={ROLE_OPTIONS.find(({ value }) => value === role) ?? null}
-          options={ROLE_OPTIONS}
-          onChange={({ detail }) => setRole(detail.selectedOption.value as Role)}
-        />
-      </FormField>
+      <RoleField held={held} onChange={setHeld} />
     </ConfirmModal>
   );
 }

@@ -1,19 +1,20 @@
-import FormField from "@cloudscape-design/components/form-field";
-import Select from "@cloudscape-design/components/select";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { changeMemberRoleMutation, type Member, type Role, refresh } from "../api";
+import { changeMemberRoleMutation, type Member, refresh } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
-import { ROLE_OPTIONS } from "../components/roles";
+import type { HeldRole } from "../components/roles";
 import { toast } from "../hooks/use-toasts";
+import { RoleField } from "./role-field";
 
 export function MemberRoleModal({ member, onDismiss }: { member: Member; onDismiss: () => void }) {
-  const [role, setRole] = useState<Role>(member.role);
+  const before = { role: member.role, custom_role_id: member.custom_role?.id ?? null };
+  const [held, setHeld] = useState<HeldRole>(before);
+  const isSame = held.role === before.role && held.custom_role_id === before.custom_role_id;
   const change = useMutation({
     ...changeMemberRoleMutation(),
     onSuccess: () => {
       onDismiss();
-      toast({ type: "success", content: `${member.email} is now ${role}.` });
+      toast({ type: "success", content: `${member.email} has another role now.` });
       return refresh();
     },
   });
@@ -23,17 +24,11 @@ export function MemberRoleModal({ member, onDismiss }: { member: Member; onDismi
       confirm="Change role"
       isPending={change.isPending}
       error={change.error}
-      disabledReason={role === member.role ? "Choose another role." : undefined}
-      onConfirm={() => change.mutate({ path: { member_id: member.id }, body: { role } })}
+      disabledReason={isSame ? "Choose another role." : undefined}
+      onConfirm={() => change.mutate({ path: { member_id: member.id }, body: held })}
       onDismiss={onDismiss}
     >
-      <FormField label="Role">
-        <Select
-          selectedOption={ROLE_OPTIONS.find(({ value }) => value === role) ?? null}
-          options={ROLE_OPTIONS}
-          onChange={({ detail }) => setRole(detail.selectedOption.value as Role)}
-        />
-      </FormField>
+      <RoleField held={held} onChange={setHeld} />
     </ConfirmModal>
   );
 }

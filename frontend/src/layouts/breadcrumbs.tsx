@@ -15,6 +15,8 @@ const SECTIONS: Record<string, string> = {
   "cloud-accounts": "Cloud accounts",
   images: "Images",
   members: "Members",
+  roles: "Roles",
+  "service-accounts": "Service accounts",
   tokens: "API tokens",
   audit: "Audit log",
 };

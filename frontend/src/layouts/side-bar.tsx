@@ -29,6 +29,8 @@ export function SideBar() {
         { type: "link", text: "Images", href: "/images" },
         { type: "divider" },
         { type: "link", text: "Members", href: "/members" },
+        { type: "link", text: "Roles", href: "/roles" },
+        { type: "link", text: "Service accounts", href: "/service-accounts" },
         { type: "link", text: "API tokens", href: "/tokens" },
         { type: "link", text: "Audit log", href: "/audit" },
       ]}

@@ -106,6 +106,7 @@ export function ClusterRoles({ cluster, reading }: { cluster: Cluster; reading: 
         }
         columnDefinitions={[
           { id: "name", header: "Role", isRowHeader: true, cell: (each) => <RoleName role={each} /> },
+          { id: "ends", header: "Ends", cell: ({ expires_at }) => (expires_at ? <Moment at={expires_at} /> : "–") },
           { id: "login", header: "Signs in", cell: ({ can_login }) => (can_login ? "Yes" : "No") },
           { id: "member", header: "Member of", cell: ({ member_of }) => member_of.join(", ") || "–" },
           { id: "may", header: "May", minWidth: 260, cell: (each) => <Effective role={each} /> },

@@ -20,6 +20,7 @@ import {
 import { ConfirmModal } from "../components/confirm-modal";
 import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
+import { roleName } from "../components/roles";
 import { RowButton } from "../components/row-button";
 import { SecretModal } from "../components/secret-modal";
 import { InvitationCreateModal } from "../forms/invitation-create";
@@ -108,7 +109,7 @@ function columns(
       cell: ({ email, user_id }) => (user_id === ownId ? `${email} (you)` : email),
     },
     { id: "name", header: "Name", cell: ({ name }) => name || "–" },
-    { id: "role", header: "Role", cell: ({ role }) => role },
+    { id: "role", header: "Role", cell: (row) => roleName(row) },
     { id: "since", header: "Member since", cell: ({ created_at }) => <Moment at={created_at} /> },
     {
       id: "actions",
@@ -185,7 +186,7 @@ function OpenInvitations() {
             empty={<Box color="inherit">No open invitations.</Box>}
             columnDefinitions={[
               { id: "email", header: "E-mail", isRowHeader: true, cell: ({ email }) => email },
-              { id: "role", header: "Role", cell: ({ role }) => role },
+              { id: "role", header: "Role", cell: (row) => roleName(row) },
               { id: "by", header: "Invited by", cell: ({ created_by }) => created_by ?? "–" },
               { id: "expires", header: "Expires", cell: ({ expires_at }) => <Moment at={expires_at} /> },
               {

@@ -1,17 +1,19 @@
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator, { type StatusIndicatorProps } from "@cloudscape-design/components/status-indicator";
 import type { TableProps } from "@cloudscape-design/components/table";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { refresh, revokeTokenMutation, type Token, tokensQuery, useMay } from "../api";
+import { accessSettingsQuery, refresh, revokeTokenMutation, type Token, tokensQuery, useMay } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
 import { Moment } from "../components/moment";
 import { RowButton } from "../components/row-button";
 import { SecretModal } from "../components/secret-modal";
 import { TokenCreateModal } from "../forms/token-create";
+import { TokenSettingsModal } from "../forms/token-settings";
 import { useNow } from "../hooks/use-now";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
@@ -27,6 +29,9 @@ export function TokensPage() {
   const tokens = useQuery(tokensQuery(lastCursor(after)));
   const now = useNow(30_000);
   const mayMake = useMay("tokens:write");
+  const maySet = useMay("members:write");
+  const settings = useQuery(accessSettingsQuery());
+  const [isSetting, setIsSetting] = useState(false);
   const [isCreating, setIsCreating] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
@@ -44,14 +49,23 @@ export function TokensPage() {
             variant="h1"
             description="Keys for programs. A token can do what its scopes and its owner's role allow."
             actions={
-              <Button
-                variant="primary"
-                disabled={!mayMake}
-                disabledReason={mayMake ? undefined : "Your role may not make API tokens."}
-                onClick={() => setIsCreating(true)}
-              >
-                Create token
-              </Button>
+              <SpaceBetween direction="horizontal" size="xs">
+                <Button
+                  disabled={!maySet || !settings.data}
+                  disabledReason={maySet ? undefined : "Your role may not change settings of the organisation."}
+                  onClick={() => setIsSetting(true)}
+                >
+                  Lifetimes
+                </Button>
+                <Button
+                  variant="primary"
+                  disabled={!mayMake}
+                  disabledReason={mayMake ? undefined : "Your role may not make API tokens."}
+                  onClick={() => setIsCreating(true)}
+                >
+                  Create token
+                </Button>
+              </SpaceBetween>
             }
           >
             API tokens
@@ -59,6 +73,9 @@ export function TokensPage() {
         }
         empty={<Box color="inherit">No API tokens yet.</Box>}
       />
+      {isSetting && settings.data && (
+        <TokenSettingsModal settings={settings.data} onDismiss={() => setIsSetting(false)} />
+      )}
       {isCreating && (
         <TokenCreateModal
           onDismiss={() => setIsCreating(false)}
@@ -106,7 +123,12 @@ function columns(now: number, onRevoke: (token: Token) => void): TableProps.Colu
       },
     },
     { id: "scopes", header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
-    { id: "user", header: "Made by", cell: ({ user_email }) => user_email },
+    { id: "user", header: "Of", cell: ({ user_email, service_account }) => service_account?.name ?? user_email ?? "–" },
+    {
+      id: "from",
+      header: "From",
+      cell: ({ source_ranges }) => (source_ranges.length === 0 ? "Anywhere" : source_ranges.join(", ")),
+    },
     { id: "used", header: "Last used", cell: ({ last_used_at }) => <Moment at={last_used_at} now={now} /> },
     {
       id: "expires",

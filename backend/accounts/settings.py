@@ -1,0 +1,47 @@
+"""What an organisation wants of access to it: settings that hold for all of its members and tokens."""
+
+from typing import Any
+
+from django.db import transaction
+
+from backend.accounts.models import Organisation
+from backend.accounts.queries import Identity, require
+from backend.accounts.states import Permission
+from backend.audit import actions as audit
+from backend.core.errors import Invalid
+
+_COLUMNS = ("token_days_default", "token_days_max")
+
+
+def get_settings(who: Identity) -> dict[str, Any]:
+    """Whoever makes a token has to know them."""
+    return dict(Organisation.objects.values(*_COLUMNS).get(id=who.organisation_id))
+
+
+@transaction.atomic
+def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Raises Forbidden, Invalid."""
+    require(who, Permission.MEMBERS_WRITE)
+    Organisation.objects.select_for_update().get(id=who.organisation_id)
+    before = get_settings(who)
+    after = before | wanted
+    usual, most = after["token_days_default"], after["token_days_max"]
+    if usual is not None and most is not None and usual > most:
+        raise Invalid(
+            "default_above_maximum",
+            f"API tokens would live {usual} days when nobody says, and {most} at most.",
+            hint="Choose a default that is no longer than the maximum.",
+            field="token_days_default",
+        )
+    changed = {name: value for name, value in after.items() if before[name] != value}
+    if changed:
+        Organisation.objects.filter(id=who.organisation_id).update(**changed)
+        audit.record(
+            who,
+            action="organisation.change_access",
+            target_type="organisation",
+            target_id=who.organisation_id,
+            before={name: before[name] for name in changed},
+            after=changed,
+        )
+    return after
