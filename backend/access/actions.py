@@ -5,14 +5,16 @@ against the last reading is checked so that mistakes are told at once, and the d
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from backend.access import passwords, plans
 from backend.access.checks import check_cidrs, check_grant
-from backend.access.models import Allowlist, RolePassword, RoleReading
+from backend.access.models import Allowlist, RoleLifetime, RolePassword, RoleReading
 from backend.access.queries import (
     cidrs_of,
     find_role,
@@ -34,6 +36,7 @@ from backend.audit import actions as audit
 from backend.catalog.queries import has_firewall, manages_access
 from backend.clusters.models import Cluster, Datacenter, Node
 from backend.clusters.queries import cluster_not_found
+from backend.clusters.reach import clusters
 from backend.clusters.states import ClusterState
 from backend.core.errors import Conflict, Invalid
 from backend.operations import actions as operations
@@ -88,8 +91,16 @@ def create_role(who: Identity, cluster_id: str, order: RoleOrder) -> dict[str, A
     changes += [{"action": "grant", **grant.model_dump()} for grant in order.permissions]
     changes += [{"action": "grant", "member_of": other} for other in order.member_of]
     operation = _change(who, cluster, order.name, changes, [{"action": "uncreate"}], password=order.can_login)
+    _set_lifetime(cluster, order)
     _record(who, cluster, "access.create_role", after=order.model_dump())
     return {"operation": get_operation(who, operation.id)}
+
+
+def _set_lifetime(cluster: Cluster, order: RoleOrder) -> None:
+    RoleLifetime.objects.filter(cluster=cluster, role=order.name).delete()
+    if order.lifetime_minutes is not None:
+        expires_at = timezone.now() + timedelta(minutes=order.lifetime_minutes)
+        RoleLifetime.objects.create(cluster=cluster, role=order.name, expires_at=expires_at)
 
 
 @transaction.atomic
@@ -247,7 +258,7 @@ def _change(
 
 
 def _locked(who: Identity, cluster_id: str) -> Cluster:
-    found = Cluster.objects.select_for_update().filter(organisation_id=who.organisation_id, id=cluster_id).first()
+    found = clusters(who).select_for_update().filter(id=cluster_id).first()
     if found is None:
         raise cluster_not_found()
     return found
@@ -379,6 +390,7 @@ def role_changed(operation: Operation) -> None:
         if any(change["action"] == "drop" for change in operation.parameters["changes"]):
             passwords.forget(cluster_id, role)
             RolePassword.objects.filter(cluster_id=cluster_id, role=role).delete()
+            RoleLifetime.objects.filter(cluster_id=cluster_id, role=role).delete()
             return
         waiting = RolePassword.objects.filter(cluster_id=cluster_id, role=role, next_operation_id=operation.id)
         if waiting.update(next_operation_id="", set_at=Now(), revealed_at=None):
@@ -391,6 +403,8 @@ def role_change_cancelled(operation: Operation) -> None:
     """The password that was to come is forgotten, and the role's old one counts, if it is known."""
 
     def settle(cluster_id: str, role: str) -> None:
+        if any(change["action"] == "create" for change in operation.parameters["changes"]):
+            RoleLifetime.objects.filter(cluster_id=cluster_id, role=role).delete()
         waiting = RolePassword.objects.filter(cluster_id=cluster_id, role=role, next_operation_id=operation.id)
         if waiting.update(next_operation_id=""):
             passwords.forget_next(cluster_id, role)

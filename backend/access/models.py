@@ -37,6 +37,21 @@ class RoleReading(models.Model):
         return f"roles of {self.cluster_id}"
 
 
+class RoleLifetime(models.Model):
+    """A role that was made for a while. Without a row: it stays until somebody takes it away."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="role_lifetimes")
+    role = models.CharField(max_length=63)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "role"], name="role_lifetime_once")]
+        indexes = [models.Index(fields=["expires_at"], name="role_lifetime_expires_at")]
+
+    def __str__(self) -> str:
+        return f"end of {self.role} on {self.cluster_id}"
+
+
 class RolePassword(models.Model):
     """A password that we made for a role. The password itself is in the vault (backend/access/passwords.py)."""
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from backend.access.effective import roles_of
-from backend.access.models import Allowlist, RolePassword, RoleReading
+from backend.access.models import Allowlist, RoleLifetime, RolePassword, RoleReading
 from backend.access.states import (
     effect,
     reason_against_changing_access,
@@ -95,9 +95,10 @@ def list_roles(who: Identity, cluster_id: str) -> dict[str, Any]:
         may=Permission.CLUSTERS_WRITE in who.permissions,
         managed=manages_access(cluster.engine),
     )
+    ends = dict(RoleLifetime.objects.filter(cluster=cluster).values_list("role", "expires_at"))
     passwords = {password.role: password for password in RolePassword.objects.filter(cluster=cluster)}
     items = [
-        _role(who, cluster, role, passwords.get(role["name"]), against)
+        _role(who, cluster, role, passwords.get(role["name"]), against) | {"expires_at": ends.get(role["name"])}
         for role in sorted(roles_of(row.reading), key=lambda role: str(role["name"]))
     ]
     return {

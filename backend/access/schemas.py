@@ -82,6 +82,7 @@ class DatabaseRole(Schema):
     permissions: list[Granted] = Field(description="Its own")
     effective: list[EffectivePermission] = Field(description="With those it has through other roles")
     password: RolePassword | None
+    expires_at: datetime | None = Field(description="When it is taken away by itself; null: it stays")
     allowed_actions: list[AllowedAction]
 
 
@@ -102,6 +103,12 @@ class RoleOrder(RequestBody):
     can_login: bool = Field(True, description="Then a password is made, to be revealed once")
     permissions: list[Grant] = Field(default=[], max_length=100)
     member_of: list[RoleName] = Field(default=[], max_length=50)
+    lifetime_minutes: int | None = Field(
+        None,
+        ge=5,
+        le=7 * 24 * 60,
+        description="It is taken away by itself after so many minutes, 5 to 10080; null: it stays",
+    )
 
 
 class RoleUpdate(RequestBody):

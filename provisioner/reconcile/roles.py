@@ -1,11 +1,14 @@
-"""Keeps the reading of roles fresh where somebody looks: the database is the truth, and may be changed with CQL."""
+"""Roles that were made for a while are ended, and the reading of roles is kept fresh where somebody looks.
+
+The database is the truth, and may be changed with CQL.
+"""
 
 import time
 from datetime import timedelta
 
 import structlog
 
-from backend.access import actions, queries
+from backend.access import actions, ending, queries
 from backend.clusters.models import Cluster, Node
 from backend.clusters.states import NodeState
 from provisioner.agent.base import AgentError
@@ -29,6 +32,12 @@ def read_roles() -> int:
                 break
             read += _read(cluster)
     return read
+
+
+def end_roles() -> int:
+    """How many roles whose time is over were ordered away, or were gone."""
+    with alone("reconcile-role-ends") as mine:
+        return ending.end_due() if mine else 0
 
 
 def _read(cluster: Cluster) -> bool:

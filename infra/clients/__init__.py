@@ -1,0 +1,1 @@
+"""What is generated for programs and people from backend/openapi.json: the Python client and the command line."""
