@@ -16,6 +16,8 @@ from django.db import connection, transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from provisioner import alive
+
 log = structlog.get_logger(__name__)
 
 EVERY = 0.5  # seconds
@@ -92,6 +94,8 @@ class Sweeper:
             except (OperationalError, RedisError, OSError) as error:
                 # What was marked comes again in a few seconds.
                 log.warning("sweep without broker", error=str(error))
+                # Beat itself waits for the broker now, and must not pass for dead.
+                alive.note()
             except DatabaseError as error:
                 log.warning("sweep without database", error=str(error))
                 connection.close()

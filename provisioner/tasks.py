@@ -187,6 +187,7 @@ def reconcile_connections() -> None:
 def reconcile_roles() -> None:
     """See provisioner/reconcile/roles.py."""
     close_old_connections()
+    roles.end_roles()
     roles.read_roles()
 
 

@@ -16,6 +16,8 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from provisioner import alive
+
 log = structlog.get_logger(__name__)
 
 DEAF_EXIT_CODE = 70
@@ -78,3 +80,4 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._stopping.wait(self.every):
             self.check()
+            alive.note()

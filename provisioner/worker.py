@@ -16,7 +16,7 @@ from django.conf import settings
 from kombu.connection import Connection
 from kombu.entity import Queue
 
-from backend.config import logs
+from backend.config import logs, signs_of_life
 from backend.config.celery import celery_settings
 from backend.console.states import QUEUE as CONSOLE_QUEUE
 from provisioner.standby import Standby
@@ -94,6 +94,8 @@ app.conf.update(
         "drives": {"task": "provisioner.reconcile_drives", "schedule": 30.0, "options": {"expires": 30}},
         "roles": {"task": "provisioner.reconcile_roles", "schedule": 20.0, "options": {"expires": 20}},
     },
+    # Of several, one rings: provisioner/beat.py.
+    beat_scheduler="provisioner.beat:LeadingScheduler",
     # How late beat may notice that something is due, in seconds.
     beat_max_loop_interval=1,
 )
@@ -122,6 +124,7 @@ def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
 def _heard(request: Any, **_: Any) -> None:
     if request.name == watchdog.task_name:
         watchdog.heard()
+        signs_of_life.worker_heard(watchdog.queue.removeprefix(f"{OPERATIONS_QUEUE}."))
 
 
 @signals.worker_ready.connect
@@ -140,3 +143,4 @@ def _sweep(**_: Any) -> None:
 def _stop_watching(**_: Any) -> None:
     watchdog.stop()
     standby.stop()
+    signs_of_life.worker_left(watchdog.queue.removeprefix(f"{OPERATIONS_QUEUE}."))

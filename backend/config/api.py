@@ -16,6 +16,8 @@ from pydantic_core import from_json, to_json
 from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
+from backend.accounts.role_api import router as organisation_roles
+from backend.accounts.service_account_api import router as service_accounts
 from backend.advisor.api import router as advisor
 from backend.alerts.api import router as alerts
 from backend.audit.api import router as audit
@@ -27,6 +29,7 @@ from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
 from backend.config import rehearsal
 from backend.config.openapi import DESCRIPTION, complete
+from backend.config.reach import within_reach
 from backend.connections.api import router as connections
 from backend.console.api import router as console
 from backend.core import idempotency
@@ -112,8 +115,11 @@ api = RingmasterAPI(
 for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja has handlers of its own for these
     # Its type allows classes of exceptions too, but instances are all it ever hands over.
     api.add_exception_handler(problem_class, error_response)  # type: ignore[arg-type]
+api.add_decorator(within_reach, mode="operation")
 api.add_decorator(answered_once, mode="view")
 api.add_router("", accounts)
+api.add_router("", organisation_roles)
+api.add_router("", service_accounts)
 api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", cloud_accounts)

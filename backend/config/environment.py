@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -73,6 +73,12 @@ class Env(BaseSettings):
 
     database_url: Annotated[str, AfterValidator(_database_url)]
     redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(description="The Celery broker; a doorbell only")
+    ringmaster_redis_password_file: Path | None = Field(
+        default=None, description="Redis' password, for a REDIS_URL over TCP that has none; unset: as in the URL"
+    )
+    ringmaster_alive_file: Path | None = Field(
+        default=None, description="Touched by a worker and by beat while they do their work, for health checks"
+    )
     ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)]
     ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)]
     ringmaster_public_url: Annotated[str, AfterValidator(_http_url)] = Field(
@@ -205,6 +211,20 @@ class Env(BaseSettings):
     @classmethod
     def _networks(cls, value: list[str]) -> list[str]:
         return [str(ipaddress.ip_network(each)) for each in value]
+
+    @model_validator(mode="after")
+    def _redis_password(self) -> Self:
+        """From its file into the URL, which is all that the libraries take."""
+        if self.ringmaster_redis_password_file is None:
+            return self
+        url = urlsplit(self.redis_url)
+        if url.scheme == "unix" or url.password is not None or url.hostname is None:
+            raise ValueError("RINGMASTER_REDIS_PASSWORD_FILE needs a REDIS_URL of redis://host:port/0 without password")
+        password = quote(_readable_file(self.ringmaster_redis_password_file).read_text().strip(), safe="")
+        self.redis_url = url._replace(
+            netloc=f"{url.username or ''}:{password}@{url.netloc.rpartition('@')[2]}"
+        ).geturl()
+        return self
 
     @model_validator(mode="after")
     def _no_simulator_in_production(self) -> Self:

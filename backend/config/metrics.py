@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Count
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Max
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 from prometheus_client import Counter, Histogram, generate_latest
@@ -11,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
+from backend.config import signs_of_life
 from backend.core.errors import error_response
 from backend.metrics.discovery import METRICS_NOT_PUBLIC, may_scrape
 from backend.operations.models import Operation
@@ -43,11 +45,41 @@ class _StateCollector(Collector):
             operations.add_metric([operation_state], operation_counts.get(operation_state, 0))
         for cluster_state in ClusterState:
             clusters.add_metric([cluster_state], cluster_counts.get(cluster_state, 0))
-        return [operations, clusters]
+        return [operations, clusters, _late(), *_heard()]
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         # Without it the registry would collect at import time, before there is a database.
         return []
+
+
+def _late() -> GaugeMetricFamily:
+    """By the database's clock, which also decided what is due."""
+    now = Now()
+    waiting = Operation.objects.filter(due_at__lte=now).exclude(lease_until__gt=now)
+    oldest = waiting.aggregate(late=Max(ExpressionWrapper(now - F("due_at"), DurationField())))["late"]
+    help_text = "How long the operation that is due for longest has waited for a worker"
+    return GaugeMetricFamily(
+        "ringmaster_operations_late_seconds", help_text, value=oldest.total_seconds() if oldest else 0
+    )
+
+
+def _heard() -> list[GaugeMetricFamily]:
+    found = signs_of_life.read()
+    broker = GaugeMetricFamily("ringmaster_broker_up", "Whether Redis answers", value=found.broker_up)
+    workers = GaugeMetricFamily(
+        "ringmaster_worker_heard_timestamp_seconds", "When a worker last took a message", labels=["worker"]
+    )
+    for name, when in found.workers.items():
+        workers.add_metric([name], when)
+    queued = GaugeMetricFamily("ringmaster_queue_messages", "Messages that wait for a worker", labels=["queue"])
+    for queue, length in found.queued.items():
+        queued.add_metric([queue], length)
+    shown = [broker, workers, queued]
+    if found.beat is not None:
+        shown.append(
+            GaugeMetricFamily("ringmaster_beat_rang_timestamp_seconds", "When beat last sent something", found.beat)
+        )
+    return shown
 
 
 REGISTRY.register(_StateCollector())

@@ -23,6 +23,8 @@ _TAGS = {
     "session": "Who is signed in",
     "organisation": "The tenant that everything belongs to",
     "members": "People and their roles",
+    "roles": "Roles that an organisation made: permissions, for all clusters or those with certain tags",
+    "service accounts": "Identities that are no person, for programs",
     "invitations": "How people join",
     "tokens": "Keys for programs",
     "catalog": "What can be ordered",

@@ -13,10 +13,11 @@ RUN python3 -m venv /build/boot \
 
 FROM ${BASE_IMAGE} AS control-plane
 RUN apt-get update -q \
- && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends ca-certificates python3 \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends ca-certificates postgresql-client-15 python3 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --create-home --home-dir /var/lib/ringmaster --shell /usr/sbin/nologin ringmaster \
- && install -d -o ringmaster -g ringmaster -m 0700 /var/lib/ringmaster/secrets /var/lib/ringmaster/state \
+ && install -d -o ringmaster -g ringmaster -m 0700 /var/lib/ringmaster/secrets /var/lib/ringmaster/stores \
+    /var/lib/ringmaster/metrics /var/lib/ringmaster/state \
  && install -d -o ringmaster -g ringmaster /var/lib/ringmaster/engines
 COPY --from=packages /opt/ringmaster/venv /opt/ringmaster/venv
 COPY backend/ /opt/ringmaster/backend/
@@ -24,10 +25,14 @@ COPY provisioner/ /opt/ringmaster/provisioner/
 COPY images/machine/data/ /opt/ringmaster/images/machine/data/
 COPY infra/aws/ /opt/ringmaster/infra/aws/
 COPY infra/gcp/ /opt/ringmaster/infra/gcp/
+# Compiled here, as nobody can write there later.
+RUN /opt/ringmaster/venv/bin/python -m compileall -q /opt/ringmaster/backend /opt/ringmaster/provisioner
 COPY frontend/dist/ /opt/ringmaster/console/
 COPY infra/deploy/control-plane/start /usr/local/bin/start
 ENV PATH=/opt/ringmaster/venv/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    RINGMASTER_ALIVE_FILE=/tmp/alive \
     RINGMASTER_CONSOLE_DIR=/opt/ringmaster/console \
     RINGMASTER_SECRET_KEY_FILE=/var/lib/ringmaster/secrets/django.key \
     RINGMASTER_MASTER_KEY_FILE=/var/lib/ringmaster/secrets/master.key \

@@ -38,6 +38,7 @@ def generators(place: Layout) -> list[Generator]:
     python = str(place.python)
     agent_types = root / "provisioner" / "agent" / "schema.py"
     catalogue = root / "backend" / "catalog" / "data"
+    client = root / "clients" / "python" / "src" / "ringmaster"
     return [
         Generator(
             "clouds' machine types",
@@ -64,11 +65,18 @@ def generators(place: Layout) -> list[Generator]:
             (root / "backend" / "openapi.json",),
         ),
         Generator(
+            "Python client and command line",
+            (python, "-m", "infra.clients"),
+            root,
+            (client / "models.py", client / "operations.py", client / "cli" / "commands.json"),
+        ),
+        Generator(
             "console's client",
             (str(place.venv / "bin" / "npm"), "run", "--silent", "generate"),
             root / "frontend",
             (root / "frontend" / "src" / "api" / "__generated__",),
         ),
+        Generator("parity", (python, "-m", "infra.parity"), root, (root / "docs" / "parity.md",)),
         Generator(
             "agent's types",
             (

@@ -48,7 +48,7 @@ def checks(place: Layout) -> list[Check]:
         Check("staticcheck", (*_staticcheck(agent), "-tags", "engine,bench", "./..."), agent),
         Check("go vet, Terraform", ("go", "vet", "./..."), terraform),
         Check("staticcheck, Terraform", (*_staticcheck(terraform), "./..."), terraform),
-        Check("gofmt", function=lambda: _gofmt(agent, terraform)),
+        Check("gofmt", function=lambda: _gofmt(agent, terraform, root / "infra" / "deploy" / "helm" / "tools")),
         Check("console", (str(tools / "npm"), "run", "--silent", "lint"), root / "frontend"),
         *([Check("e2e", (str(tools / "npm"), "run", "--silent", "lint"), root / "e2e")] if _has_lint(root) else []),
         Check("generated files", function=lambda: generating.out_of_date(place)),

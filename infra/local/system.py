@@ -115,6 +115,7 @@ DEVELOPMENT = (
     Requirement("XFS programs", "xfsprogs", _program("mkfs.xfs")),
     Requirement("udev", "udev", _program("udevadm")),
     Requirement("mdadm", "mdadm", _program("mdadm")),
+    Requirement("systemd-analyze", "systemd", _program("systemd-analyze")),
     Requirement("Docker Compose", "docker-compose", _has_compose),
 )
 # To bake the machine image under emulation and boot it.

@@ -1,8 +1,11 @@
 import json
+import ssl
 import stat
 from pathlib import Path
 
+import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from backend.accounts.models import ApiToken, Organisation
 from backend.accounts.tests.test_get_session import sign_in
@@ -41,3 +44,21 @@ def test_it_does_not_write_secrets_to_a_file_when_there_is_an_account_already(db
     bootstrap(tmp_path / "first.json")
     bootstrap(tmp_path / "second.json")
     assert not (tmp_path / "second.json").exists()
+
+
+def test_without_an_organisation_it_makes_all_but_that(db, tmp_path: Path):
+    call_command("bootstrap")
+    assert MachineType.objects.exists()
+    assert not Organisation.objects.exists()
+    with pytest.raises(CommandError, match="go together"):
+        call_command("bootstrap", organisation="Acme")
+    bootstrap(tmp_path / "credentials.json")
+    assert Organisation.objects.exists()
+
+
+def test_the_enrolment_servers_certificate_can_be_had_alone(db, tmp_path: Path):
+    call_command("bootstrap")
+    certificate, key = tmp_path / "enrol.crt", tmp_path / "enrol.key"
+    call_command("enrol_certificate", certificate_file=certificate, key_file=key)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600

@@ -92,3 +92,21 @@ def test_a_cloud_is_offered_where_its_account_is_named(good: pytest.MonkeyPatch)
     assert read_environment().clouds == {"gcp": None}
     good.setenv("RINGMASTER_AWS_REGIONS", "eu-central-1, us-east-1")
     assert read_environment().clouds == {"aws": ["eu-central-1", "us-east-1"], "gcp": None}
+
+
+def test_it_puts_the_password_of_redis_into_its_url(good: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "redis").write_text("p@ss/word\n")
+    good.setenv("RINGMASTER_REDIS_PASSWORD_FILE", str(tmp_path / "redis"))
+    good.setenv("REDIS_URL", "redis://redis:6379/0")
+    assert read_environment().broker_url == "redis://:p%40ss%2Fword@redis:6379/0"
+
+
+@pytest.mark.parametrize("url", ["unix:///run/redis.sock", "redis://:other@redis:6379/0"])
+def test_it_refuses_a_password_that_the_url_of_redis_has_no_place_for(
+    good: pytest.MonkeyPatch, tmp_path: Path, url: str
+):
+    (tmp_path / "redis").write_text("secret")
+    good.setenv("RINGMASTER_REDIS_PASSWORD_FILE", str(tmp_path / "redis"))
+    good.setenv("REDIS_URL", url)
+    with pytest.raises(ValueError, match="RINGMASTER_REDIS_PASSWORD_FILE needs"):
+        Env()

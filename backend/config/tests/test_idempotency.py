@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from backend.accounts import actions
+from backend.accounts import actions, token_actions
 from backend.accounts.models import ApiToken
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
@@ -58,14 +58,14 @@ def test_what_a_refused_request_wrote_is_undone(tenant: Tenant):
         actions._refuse("no")
 
     api = tenant.api()
-    with patch.object(actions, "create_token", write_then_refuse):
+    with patch.object(token_actions, "create_token", write_then_refuse):
         assert api.post("/tokens", ORDER, **KEY).status_code == 403
     assert not ApiToken.objects.filter(name="half-done").exists()
 
 
 def test_our_own_failure_is_not_remembered(tenant: Tenant):
     api = tenant.api()
-    with patch.object(actions, "create_token", side_effect=OperationalError("gone")):
+    with patch.object(token_actions, "create_token", side_effect=OperationalError("gone")):
         assert api.post("/tokens", ORDER, **KEY).status_code == 503
     assert api.post("/tokens", ORDER, **KEY).status_code == 201
 

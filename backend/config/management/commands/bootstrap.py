@@ -1,4 +1,7 @@
-"""``manage.py bootstrap``: everything that a migrated but empty installation needs. Can be repeated."""
+"""``manage.py bootstrap``: everything that a migrated but empty installation needs. Can be repeated.
+
+Without an organisation it makes none: where nobody could read the owner's password, a person runs it once more.
+"""
 
 import json
 import os
@@ -6,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils.text import slugify
 
@@ -25,11 +28,10 @@ class Command(BaseCommand):
     help = "Loads catalogue and price book; makes certificates, and the first organisation with its owner."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--organisation", required=True, help="name of the first organisation")
-        parser.add_argument("--owner-email", required=True)
+        parser.add_argument("--organisation", help="name of the first organisation; none: it is not made")
+        parser.add_argument("--owner-email")
         parser.add_argument(
             "--credentials-file",
-            required=True,
             type=Path,
             help="where the owner's password and API token are written, readable by you only, the first time",
         )
@@ -39,6 +41,9 @@ class Command(BaseCommand):
         parser.add_argument("--enrol-key-file", type=Path, help="where its key is written, PEM, readable by you only")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        wanted = [options[each] for each in ("organisation", "owner_email", "credentials_file")]
+        if any(wanted) and not all(wanted):
+            raise CommandError("--organisation, --owner-email and --credentials-file go together.")
         catalog.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)
         prices.load()
         ensure_control_plane_pki()
@@ -47,6 +52,9 @@ class Command(BaseCommand):
             write_enrol_certificate(options["enrol_certificate_file"], options["enrol_key_file"])
         if settings.ENV.ringmaster_prometheus_dir is not None:
             write_prometheus_certificate(settings.ENV.ringmaster_prometheus_dir)
+        if not all(wanted):
+            self.stdout.write("No organisation was asked for: none was made.")
+            return
         name, file = options["organisation"], options["credentials_file"]
         # The file is there before the account is: a crash in between leaves a file that the next run replaces,
         # never an account whose password nobody knows.
