@@ -6,7 +6,7 @@ LAUNCHER := $(VENV) -m infra.local
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-run setup-images up demo dev down clean distclean status logs query test test-slow test-images lint format generate lock e2e bench
+.PHONY: help setup setup-run setup-images up demo dev down clean distclean status logs query test test-slow test-images lint format generate sbom audit lock e2e bench
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,18 @@ format: ## put the sources into shape
 
 generate: ## make the committed files that are made from others
 	@$(VENV) -m infra.local generate
+
+sbom: ## what is delivered, as a CycloneDX file: .cache/sbom.json
+	@$(VENV) -m infra.local.sbom
+
+# Of the three, each is asked whatever the others found. Needs the databases of npm, PyPI and Go on the internet.
+audit: ## ask vulnerability databases about what is delivered
+	@failed=0; \
+	.venv/bin/npm --prefix frontend audit --omit=dev || failed=1; \
+	$(UV) tool run pip-audit --require-hashes --disable-pip -r requirements.txt || failed=1; \
+	for module in images/agent infra/terraform-provider; do \
+	  (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...) || failed=1; \
+	done; exit $$failed
 
 lock: ## pin Python's packages anew after pyproject.toml changed; U=name upgrades one
 	$(UV) pip compile --quiet pyproject.toml --universal --generate-hashes --no-header $(U:%=-P %) -o requirements.txt

@@ -6,6 +6,7 @@ input ends; its first line is JSON: `url`, and the `token` and `organisation` of
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -53,13 +54,14 @@ def wait(there: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.05)
 
 
-def start_celery(processes: Processes, name: str, stores: Stores, *, workers: int) -> int:
-    """A `worker` with so many processes, or `beat`."""
+def start_celery(processes: Processes, name: str, stores: Stores, *, workers: int, number: int = 1) -> int:
+    """A `worker` with so many processes, or `beat`; `number` tells several apart."""
     celery = ("celery", "--app=provisioner.worker", "--quiet")
+    own = f"{name}-{number}" if number > 1 else name
     if name == "beat":
-        return processes.start("beat", *celery, "beat", f"--schedule={stores.folder / 'schedule'}", "--pidfile=")
-    without = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    return processes.start("worker", *celery, "worker", "--pool=prefork", f"--concurrency={workers}", *without)
+        return processes.start(own, *celery, "beat", f"--schedule={stores.folder / own}", "--pidfile=")
+    without = ("--without-gossip", "--without-mingle", "--without-heartbeat", f"--hostname={own}@simulated")
+    return processes.start(own, *celery, "worker", "--pool=prefork", f"--concurrency={workers}", *without)
 
 
 def prepare() -> None:
@@ -75,8 +77,7 @@ def prepare() -> None:
     ensure_operators()
 
 
-@contextmanager
-def _surroundings(folder: Path) -> Iterator[None]:
+def _name_surroundings(folder: Path) -> None:
     """A place for backups, and a mail server that is never reached: what needs them can be ordered."""
     backups = folder / "backups"
     backups.mkdir()
@@ -84,7 +85,66 @@ def _surroundings(folder: Path) -> Iterator[None]:
         RINGMASTER_BACKUP_STORE=backups.as_uri(),
         RINGMASTER_SMTP_URL="smtp://127.0.0.1:1",
     )
-    yield
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Two of everything. `shots` end the first API, the first worker and the beat that leads, with SIGKILL."""
+
+    urls: tuple[str, str]
+    token: str
+    redis_url: str
+    fleet: Fleet
+    shots: tuple[Callable[[], None], ...]
+
+
+@contextmanager
+def replicas() -> Iterator[Replicas]:
+    with (
+        tempfile.TemporaryDirectory(prefix="rm-replicas-") as folder,
+        fleet_simulator(Path(folder) / "fleet.sock") as fleet,
+        durable_stores() as stores,
+    ):
+        _name_surroundings(Path(folder))
+        prepare()
+        tenant = tenant_of("replicas")
+        processes = Processes(stores.folder)
+        application = "backend.config.asgi:application"
+        try:
+            with serving(application) as first, serving(application) as second:
+                # The first one leads: the second is started when it does.
+                start_celery(processes, "beat", stores, workers=0)
+                wait(_beat_leads, 60)
+                start_celery(processes, "beat", stores, workers=0, number=2)
+                for number in (1, 2):
+                    start_celery(processes, "worker", stores, workers=2, number=number)
+                shots = (
+                    lambda: os.kill(first.pid, signal.SIGKILL),
+                    lambda: processes.end("worker"),
+                    lambda: processes.end("beat"),
+                )
+                yield Replicas((first.url, second.url), tenant.token, stores.redis_url, fleet, shots)
+        finally:
+            processes.end_all()
+
+
+def _beat_leads() -> bool:
+    return leaders() == 1
+
+
+def leaders() -> int:
+    """How many sessions hold beat's lock."""
+    from django.db import connection
+
+    from provisioner.beat import LOCK
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+            " AND (classid::bigint << 32) | objid::bigint = %s",
+            [LOCK],
+        )
+        return int(cursor.fetchone()[0])
 
 
 @contextmanager
@@ -92,9 +152,15 @@ def simulated() -> Iterator[Simulated]:
     with (
         tempfile.TemporaryDirectory(prefix="rm-simulated-") as folder,
         fleet_simulator(Path(folder) / "fleet.sock"),
-        _surroundings(Path(folder)),
-        durable_stores() as stores,
     ):
+        _name_surroundings(Path(folder))
+        with _control_plane() as found:
+            yield found
+
+
+@contextmanager
+def _control_plane() -> Iterator[Simulated]:
+    with durable_stores() as stores:
         prepare()
         tenant = tenant_of("simulated")
         processes = Processes(stores.folder)

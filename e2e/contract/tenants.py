@@ -45,7 +45,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
     from backend.accounts.queries import hash_secret
     from backend.advisor.models import AdviceItem, TableChange, TableSchema
-    from backend.alerts.models import AlertReceiver
+    from backend.alerts.models import AlertDelivery, AlertReceiver
     from backend.audit.models import AuditRecord
     from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
     from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
@@ -312,6 +312,9 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         addresses=[f"ops@{name}.example"],
         created_by=owner.email,
     )
+    delivery = AlertDelivery.objects.create(
+        receiver=receiver, kind="test", content={"summary": f"{name} secret"}, state="sent"
+    )
     budget = Budget.objects.create(
         organisation=organisation,
         name=f"{name} budget",
@@ -364,6 +367,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "advice_id": advice.id,
         "change_id": change.id,
         "receiver_id": receiver.id,
+        "delivery_id": delivery.id,
         "budget_id": budget.id,
         "ceiling_id": ceiling.id,
         # Alertmanager's own: it knows none of this id.

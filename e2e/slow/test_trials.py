@@ -24,6 +24,7 @@ TRIALS = {
     "percentiles beside those of a load driver": ("percentiles",),
     "advice, applied and taken back": ("advice",),
     "a restore to a moment, into another shape": ("point_in_time",),
+    "two of everything, of which one is shot": ("replicas", "--orders", "6"),
     "restore drills, and no machine is left": ("restore_drill",),
     "data of others, from copied snapshots and from Medusa": ("import_foreign",),
 }

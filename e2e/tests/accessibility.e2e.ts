@@ -100,7 +100,7 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     () => `/clusters/${cluster.id}?tab=protection`,
     (page) => expect(page.getByText("No windows: automatic work may be done at any time.")).toBeVisible(),
   ],
-  ["alerts", () => "/alerts", (page) => expect(page.getByText("Nobody is told of alerts yet.")).toBeVisible()],
+  ["alerts", () => "/alerts", (page) => expect(page.getByText("Nobody is told yet.")).toBeVisible()],
   ["costs", () => "/costs", (page) => expect(page.getByText("Spent so far")).toBeVisible()],
   [
     "costs-savings",

@@ -31,7 +31,7 @@ _LONGEST_SECONDS = 600.0
 # The next shot waits for a sign of life of the new worker, so that shots land in work and not in start-up.
 _BETWEEN_SHOTS = (1.0, 4.0)
 
-_COUNT_DONE = """
+COUNT_DONE = """
 CREATE TABLE recorded (step text);
 CREATE FUNCTION note_done() RETURNS trigger LANGUAGE plpgsql AS
   $$ BEGIN INSERT INTO recorded VALUES (NEW.id); RETURN NEW; END $$;
@@ -74,7 +74,7 @@ def main() -> int:
         run = Path(scratch) / "run"
         with product(run) as api:
             with psycopg.connect(_database_url(run), autocommit=True) as database:
-                database.execute(_COUNT_DONE)
+                database.execute(COUNT_DONE)
             found = under_fire(api, run, chance, planned)
     good = (
         found["state"] == "succeeded"

@@ -1,5 +1,6 @@
 /** What the rest of the console may know of the API. */
 export type {
+  AccessSettings,
   AccountCheck,
   Advice,
   AdvicePage,
@@ -108,7 +109,9 @@ export type {
   OperationState,
   OperationStep,
   OrderCheck,
+  OrganisationRole,
   Permission,
+  PermissionChoice,
   Plan,
   PlannedChange,
   QuestionFacts,
@@ -123,6 +126,7 @@ export type {
   RestorePlan,
   Role,
   Saving,
+  ServiceAccount,
   Session,
   SetupStep,
   ShapeEstimate,

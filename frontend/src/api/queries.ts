@@ -158,6 +158,17 @@ export const membersQuery = (cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+export const organisationRolesQuery = () => generated.listOrganisationRolesOptions({ query: { limit: 200 } });
+
+export const serviceAccountsQuery = (cursor?: string) => ({
+  ...generated.listServiceAccountsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const accessSettingsQuery = () => generated.getAccessSettingsOptions();
+
+export const roleChoicesQuery = () => ({ ...generated.getRoleChoicesOptions(), staleTime: Number.POSITIVE_INFINITY });
+
 export const invitationsQuery = () => generated.listInvitationsOptions({ query: { limit: 200 } });
 
 export const invitationOfferQuery = (secret: string) => ({
@@ -362,6 +373,8 @@ export const alertReceiversQuery = (cursor?: string) => ({
 });
 
 /** What was sent to a receiver; the first page holds the newest. */
+export const alertDeliveryQuery = (receiverId: string, deliveryId: string) =>
+  generated.getAlertDeliveryOptions({ path: { receiver_id: receiverId, delivery_id: deliveryId } });
 export const alertDeliveriesQuery = (receiverId: string, cursor?: string) =>
   generated.listAlertDeliveriesOptions({ path: { receiver_id: receiverId }, query: { limit: PAGE_SIZE, cursor } });
 
@@ -500,7 +513,9 @@ export {
   createImportMutation,
   createInvitationMutation,
   createNetworkConnectionMutation,
+  createOrganisationRoleMutation,
   createRoleMutation,
+  createServiceAccountMutation,
   createTokenMutation,
   deleteAlertReceiverMutation,
   deleteBackupLocationMutation,
@@ -510,6 +525,7 @@ export {
   deleteCloudAccountMutation,
   deleteClusterMutation,
   deleteNetworkConnectionMutation,
+  deleteOrganisationRoleMutation,
   deleteRoleMutation,
   deprecateImageMutation,
   dismissAdviceMutation,
@@ -529,6 +545,7 @@ export {
   removeMemberMutation,
   replaceAllowlistMutation,
   replaceBackupScheduleMutation,
+  replayAlertDeliveryMutation,
   restoreAdviceMutation,
   restoreBackupMutation,
   restoreImageMutation,
@@ -555,11 +572,14 @@ export {
   takeOverMutation,
   testAlertReceiverMutation,
   undoTableChangeMutation,
+  updateAccessSettingsMutation,
   updateAlertReceiverMutation,
   updateAlertRuleMutation,
   updateBudgetMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
+  updateOrganisationRoleMutation,
+  updateServiceAccountMutation,
   verifyBackupMutation,
 } from "./__generated__/@tanstack/react-query.gen";
 

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, ApplyAdviceData, ApplyAdviceErrors, ApplyAdviceResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateBudgetData, CreateBudgetErrors, CreateBudgetResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DismissAdviceData, DismissAdviceErrors, DismissAdviceResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, EstimateCostData, EstimateCostErrors, EstimateCostResponses, EstimateDynamodbData, EstimateDynamodbErrors, EstimateDynamodbResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, ExportCostsData, ExportCostsErrors, ExportCostsResponses, ExtendTestDriveData, ExtendTestDriveErrors, ExtendTestDriveResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAdviceData, GetAdviceErrors, GetAdviceResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCostChangesData, GetCostChangesErrors, GetCostChangesResponses, GetCostForecastData, GetCostForecastErrors, GetCostForecastResponses, GetCostsData, GetCostsErrors, GetCostsResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetSizingChoicesData, GetSizingChoicesErrors, GetSizingChoicesResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GetTableSchemaData, GetTableSchemaErrors, GetTableSchemaResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, KeepTestDriveData, KeepTestDriveErrors, KeepTestDriveResponses, ListAdviceData, ListAdviceErrors, ListAdviceResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCeilingsData, ListCeilingsErrors, ListCeilingsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListPriceListsData, ListPriceListsErrors, ListPriceListsResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListSavingsData, ListSavingsErrors, ListSavingsResponses, ListTableChangesData, ListTableChangesErrors, ListTableChangesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUsageData, ListUsageErrors, ListUsageResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanAdviceData, PlanAdviceErrors, PlanAdviceResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanSizeData, PlanSizeErrors, PlanSizeResponses, PlanTableChangeUndoData, PlanTableChangeUndoErrors, PlanTableChangeUndoResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveCeilingData, RemoveCeilingErrors, RemoveCeilingResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, RestoreAdviceData, RestoreAdviceErrors, RestoreAdviceResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, ReviewClusterData, ReviewClusterErrors, ReviewClusterResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetCeilingData, SetCeilingErrors, SetCeilingResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeBackPriceData, TakeBackPriceErrors, TakeBackPriceResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UndoTableChangeData, UndoTableChangeErrors, UndoTableChangeResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateBudgetData, UpdateBudgetErrors, UpdateBudgetResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, UploadPricesData, UploadPricesErrors, UploadPricesResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
+import type { AcceptInvitationData, AcceptInvitationErrors, AcceptInvitationResponses, ApplyAdviceData, ApplyAdviceErrors, ApplyAdviceResponses, AskNodeData, AskNodeErrors, AskNodeResponses, CancelCqlData, CancelCqlErrors, CancelCqlResponses, CancelOperationData, CancelOperationErrors, CancelOperationResponses, ChangeClusterData, ChangeClusterErrors, ChangeClusterResponses, ChangeMemberRoleData, ChangeMemberRoleErrors, ChangeMemberRoleResponses, CheckBackupLocationData, CheckBackupLocationErrors, CheckBackupLocationResponses, CheckCloudAccountData, CheckCloudAccountErrors, CheckCloudAccountResponses, CheckClusterOrderData, CheckClusterOrderErrors, CheckClusterOrderResponses, CloneClusterData, CloneClusterErrors, CloneClusterResponses, CloseCqlSessionData, CloseCqlSessionErrors, CloseCqlSessionResponses, CreateAlertReceiverData, CreateAlertReceiverErrors, CreateAlertReceiverResponses, CreateAlertSilenceData, CreateAlertSilenceErrors, CreateAlertSilenceResponses, CreateBackupData, CreateBackupErrors, CreateBackupLocationData, CreateBackupLocationErrors, CreateBackupLocationResponses, CreateBackupResponses, CreateBackupScheduleData, CreateBackupScheduleErrors, CreateBackupScheduleResponses, CreateBudgetData, CreateBudgetErrors, CreateBudgetResponses, CreateCloudAccountData, CreateCloudAccountErrors, CreateCloudAccountResponses, CreateClusterData, CreateClusterErrors, CreateClusterResponses, CreateImportData, CreateImportErrors, CreateImportResponses, CreateInvitationData, CreateInvitationErrors, CreateInvitationResponses, CreateMetricsTokenData, CreateMetricsTokenErrors, CreateMetricsTokenResponses, CreateNetworkConnectionData, CreateNetworkConnectionErrors, CreateNetworkConnectionResponses, CreateOrganisationRoleData, CreateOrganisationRoleErrors, CreateOrganisationRoleResponses, CreateRoleData, CreateRoleErrors, CreateRoleResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAlertReceiverData, DeleteAlertReceiverErrors, DeleteAlertReceiverResponses, DeleteBackupData, DeleteBackupErrors, DeleteBackupLocationData, DeleteBackupLocationErrors, DeleteBackupLocationResponses, DeleteBackupResponses, DeleteBackupScheduleData, DeleteBackupScheduleErrors, DeleteBackupScheduleResponses, DeleteBudgetData, DeleteBudgetErrors, DeleteBudgetResponses, DeleteCloudAccountData, DeleteCloudAccountErrors, DeleteCloudAccountResponses, DeleteClusterData, DeleteClusterErrors, DeleteClusterResponses, DeleteDrillScheduleData, DeleteDrillScheduleErrors, DeleteDrillScheduleResponses, DeleteNetworkConnectionData, DeleteNetworkConnectionErrors, DeleteNetworkConnectionResponses, DeleteOrganisationRoleData, DeleteOrganisationRoleErrors, DeleteOrganisationRoleResponses, DeleteRoleData, DeleteRoleErrors, DeleteRoleResponses, DeprecateImageData, DeprecateImageErrors, DeprecateImageResponses, DismissAdviceData, DismissAdviceErrors, DismissAdviceResponses, DownloadBackupData, DownloadBackupErrors, DownloadBackupResponses, DownloadCaData, DownloadCaErrors, DownloadCaResponses, DownloadConnectionBundleData, DownloadConnectionBundleErrors, DownloadConnectionBundleResponses, EstimateBackupData, EstimateBackupErrors, EstimateBackupResponses, EstimateCostData, EstimateCostErrors, EstimateCostResponses, EstimateDynamodbData, EstimateDynamodbErrors, EstimateDynamodbResponses, ExpireAlertSilenceData, ExpireAlertSilenceErrors, ExpireAlertSilenceResponses, ExportCostsData, ExportCostsErrors, ExportCostsResponses, ExtendTestDriveData, ExtendTestDriveErrors, ExtendTestDriveResponses, FederateMetricsData, FederateMetricsErrors, FederateMetricsResponses, ForgetCqlStatementData, ForgetCqlStatementErrors, ForgetCqlStatementResponses, GetAccessSettingsData, GetAccessSettingsErrors, GetAccessSettingsResponses, GetAdviceData, GetAdviceErrors, GetAdviceResponses, GetAlertDeliveryData, GetAlertDeliveryErrors, GetAlertDeliveryResponses, GetAlertReceiverData, GetAlertReceiverErrors, GetAlertReceiverResponses, GetAllowlistData, GetAllowlistErrors, GetAllowlistResponses, GetBackupData, GetBackupErrors, GetBackupLocationData, GetBackupLocationErrors, GetBackupLocationResponses, GetBackupResponses, GetBudgetData, GetBudgetErrors, GetBudgetResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCatalogData, GetCatalogErrors, GetCatalogResponses, GetCloudAccountData, GetCloudAccountErrors, GetCloudAccountResponses, GetClusterBackupsData, GetClusterBackupsErrors, GetClusterBackupsResponses, GetClusterData, GetClusterDrillsData, GetClusterDrillsErrors, GetClusterDrillsResponses, GetClusterErrors, GetClusterMetricsData, GetClusterMetricsErrors, GetClusterMetricsResponses, GetClusterNetworkData, GetClusterNetworkErrors, GetClusterNetworkResponses, GetClusterNodeData, GetClusterNodeErrors, GetClusterNodeResponses, GetClusterResponses, GetConnectionData, GetConnectionErrors, GetConnectionResponses, GetCostChangesData, GetCostChangesErrors, GetCostChangesResponses, GetCostForecastData, GetCostForecastErrors, GetCostForecastResponses, GetCostsData, GetCostsErrors, GetCostsResponses, GetCqlConsoleData, GetCqlConsoleErrors, GetCqlConsoleResponses, GetCqlStatementData, GetCqlStatementErrors, GetCqlStatementResponses, GetDiagnosisData, GetDiagnosisErrors, GetDiagnosisResponses, GetDiagnosticsData, GetDiagnosticsErrors, GetDiagnosticsResponses, GetDrillData, GetDrillErrors, GetDrillResponses, GetImageData, GetImageErrors, GetImageResponses, GetImportData, GetImportErrors, GetImportResponses, GetInvitationOfferData, GetInvitationOfferErrors, GetInvitationOfferResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetLogArchiveData, GetLogArchiveErrors, GetLogArchiveResponses, GetMaintenanceWindowsData, GetMaintenanceWindowsErrors, GetMaintenanceWindowsResponses, GetMetricsCatalogueData, GetMetricsCatalogueErrors, GetMetricsCatalogueResponses, GetMetricsTokenData, GetMetricsTokenErrors, GetMetricsTokenResponses, GetNetworkConnectionData, GetNetworkConnectionErrors, GetNetworkConnectionResponses, GetNodeTuningData, GetNodeTuningErrors, GetNodeTuningResponses, GetOperationData, GetOperationErrors, GetOperationResponses, GetOrganisationData, GetOrganisationErrors, GetOrganisationResponses, GetOrganisationRoleData, GetOrganisationRoleErrors, GetOrganisationRoleResponses, GetRepairMapData, GetRepairMapErrors, GetRepairMapResponses, GetRepairRunData, GetRepairRunErrors, GetRepairRunResponses, GetRepairsData, GetRepairsErrors, GetRepairsResponses, GetRestoreData, GetRestoreErrors, GetRestoreResponses, GetRoleChoicesData, GetRoleChoicesErrors, GetRoleChoicesResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetSizingChoicesData, GetSizingChoicesErrors, GetSizingChoicesResponses, GetTableMetricsData, GetTableMetricsErrors, GetTableMetricsResponses, GetTableSchemaData, GetTableSchemaErrors, GetTableSchemaResponses, GrantRoleData, GrantRoleErrors, GrantRoleResponses, KeepTestDriveData, KeepTestDriveErrors, KeepTestDriveResponses, ListAdviceData, ListAdviceErrors, ListAdviceResponses, ListAlertDeliveriesData, ListAlertDeliveriesErrors, ListAlertDeliveriesResponses, ListAlertReceiversData, ListAlertReceiversErrors, ListAlertReceiversResponses, ListAlertRulesData, ListAlertRulesErrors, ListAlertRulesResponses, ListAlertsData, ListAlertsErrors, ListAlertSilencesData, ListAlertSilencesErrors, ListAlertSilencesResponses, ListAlertsResponses, ListAuditRecordsData, ListAuditRecordsErrors, ListAuditRecordsResponses, ListBackupLocationsData, ListBackupLocationsErrors, ListBackupLocationsResponses, ListBackupSchedulesData, ListBackupSchedulesErrors, ListBackupSchedulesResponses, ListBackupsData, ListBackupsErrors, ListBackupsResponses, ListBudgetsData, ListBudgetsErrors, ListBudgetsResponses, ListCeilingsData, ListCeilingsErrors, ListCeilingsResponses, ListCloudAccountsData, ListCloudAccountsErrors, ListCloudAccountsResponses, ListClusterAlertsData, ListClusterAlertsErrors, ListClusterAlertsResponses, ListClusterBackupsData, ListClusterBackupsErrors, ListClusterBackupsResponses, ListClusterFindingsData, ListClusterFindingsErrors, ListClusterFindingsResponses, ListClusterFiringAlertsData, ListClusterFiringAlertsErrors, ListClusterFiringAlertsResponses, ListClusterNodesData, ListClusterNodesErrors, ListClusterNodesResponses, ListClustersData, ListClustersErrors, ListClustersResponses, ListCqlStatementsData, ListCqlStatementsErrors, ListCqlStatementsResponses, ListDrillsData, ListDrillsErrors, ListDrillsResponses, ListFindingsData, ListFindingsErrors, ListFindingsResponses, ListFiringAlertsData, ListFiringAlertsErrors, ListFiringAlertsResponses, ListImagesData, ListImagesErrors, ListImagesResponses, ListImportsData, ListImportsErrors, ListImportsResponses, ListInvitationsData, ListInvitationsErrors, ListInvitationsResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListNetworkConnectionsData, ListNetworkConnectionsErrors, ListNetworkConnectionsResponses, ListOperationsData, ListOperationsErrors, ListOperationsResponses, ListOrganisationRolesData, ListOrganisationRolesErrors, ListOrganisationRolesResponses, ListPriceListsData, ListPriceListsErrors, ListPriceListsResponses, ListPricesData, ListPricesErrors, ListPricesResponses, ListRepairRunsData, ListRepairRunsErrors, ListRepairRunsResponses, ListRepairSegmentsData, ListRepairSegmentsErrors, ListRepairSegmentsResponses, ListRepairTablesData, ListRepairTablesErrors, ListRepairTablesResponses, ListRestoresData, ListRestoresErrors, ListRestoresResponses, ListRolesData, ListRolesErrors, ListRolesResponses, ListSavingsData, ListSavingsErrors, ListSavingsResponses, ListServiceAccountsData, ListServiceAccountsErrors, ListServiceAccountsResponses, ListTableChangesData, ListTableChangesErrors, ListTableChangesResponses, ListTableMetricsData, ListTableMetricsErrors, ListTableMetricsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUsageData, ListUsageErrors, ListUsageResponses, MakeImageDefaultData, MakeImageDefaultErrors, MakeImageDefaultResponses, NextCqlPageData, NextCqlPageErrors, NextCqlPageResponses, OpenCqlSessionData, OpenCqlSessionErrors, OpenCqlSessionResponses, PauseOperationData, PauseOperationErrors, PauseOperationResponses, PlanAdviceData, PlanAdviceErrors, PlanAdviceResponses, PlanBackupLocationPurgeData, PlanBackupLocationPurgeErrors, PlanBackupLocationPurgeResponses, PlanChangeData, PlanChangeErrors, PlanChangeResponses, PlanCloneData, PlanCloneErrors, PlanCloneResponses, PlanDrillData, PlanDrillErrors, PlanDrillResponses, PlanImportData, PlanImportErrors, PlanImportResponses, PlanRepairData, PlanRepairErrors, PlanRepairResponses, PlanRestoreData, PlanRestoreErrors, PlanRestoreResponses, PlanSizeData, PlanSizeErrors, PlanSizeResponses, PlanTableChangeUndoData, PlanTableChangeUndoErrors, PlanTableChangeUndoResponses, PlanTakeOverData, PlanTakeOverErrors, PlanTakeOverResponses, PurgeBackupLocationData, PurgeBackupLocationErrors, PurgeBackupLocationResponses, ReadCqlSchemaData, ReadCqlSchemaErrors, ReadCqlSchemaResponses, RefreshRolesData, RefreshRolesErrors, RefreshRolesResponses, RegisterImageData, RegisterImageErrors, RegisterImageResponses, RemoveCeilingData, RemoveCeilingErrors, RemoveCeilingResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, ReplaceAllowlistData, ReplaceAllowlistErrors, ReplaceAllowlistResponses, ReplaceBackupScheduleData, ReplaceBackupScheduleErrors, ReplaceBackupScheduleResponses, ReplayAlertDeliveryData, ReplayAlertDeliveryErrors, ReplayAlertDeliveryResponses, RestoreAdviceData, RestoreAdviceErrors, RestoreAdviceResponses, RestoreBackupData, RestoreBackupErrors, RestoreBackupResponses, RestoreImageData, RestoreImageErrors, RestoreImageResponses, ResumeOperationData, ResumeOperationErrors, ResumeOperationResponses, RetryOperationData, RetryOperationErrors, RetryOperationResponses, RevealBackupKeyData, RevealBackupKeyErrors, RevealBackupKeyResponses, RevealCredentialsData, RevealCredentialsErrors, RevealCredentialsResponses, RevealRolePasswordData, RevealRolePasswordErrors, RevealRolePasswordResponses, ReviewClusterData, ReviewClusterErrors, ReviewClusterResponses, RevokeInvitationData, RevokeInvitationErrors, RevokeInvitationResponses, RevokeMetricsTokenData, RevokeMetricsTokenErrors, RevokeMetricsTokenResponses, RevokeRoleData, RevokeRoleErrors, RevokeRoleResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, RotateAlertReceiverSecretData, RotateAlertReceiverSecretErrors, RotateAlertReceiverSecretResponses, RotateCredentialsData, RotateCredentialsErrors, RotateCredentialsResponses, RotateRolePasswordData, RotateRolePasswordErrors, RotateRolePasswordResponses, RunCqlData, RunCqlErrors, RunCqlResponses, RunRepairData, RunRepairErrors, RunRepairResponses, SetCeilingData, SetCeilingErrors, SetCeilingResponses, SetDrillScheduleData, SetDrillScheduleErrors, SetDrillScheduleResponses, SetLogArchiveData, SetLogArchiveErrors, SetLogArchiveResponses, SetMaintenanceWindowsData, SetMaintenanceWindowsErrors, SetMaintenanceWindowsResponses, SetRepairPolicyData, SetRepairPolicyErrors, SetRepairPolicyResponses, SetRepairScheduleData, SetRepairScheduleErrors, SetRepairScheduleResponses, StartDrillData, StartDrillErrors, StartDrillResponses, StreamEventsData, StreamEventsErrors, StreamEventsResponse, StreamEventsResponses, TakeBackPriceData, TakeBackPriceErrors, TakeBackPriceResponses, TakeOverData, TakeOverErrors, TakeOverResponses, TestAlertReceiverData, TestAlertReceiverErrors, TestAlertReceiverResponses, UndoTableChangeData, UndoTableChangeErrors, UndoTableChangeResponses, UpdateAccessSettingsData, UpdateAccessSettingsErrors, UpdateAccessSettingsResponses, UpdateAlertReceiverData, UpdateAlertReceiverErrors, UpdateAlertReceiverResponses, UpdateAlertRuleData, UpdateAlertRuleErrors, UpdateAlertRuleResponses, UpdateBackupLocationData, UpdateBackupLocationErrors, UpdateBackupLocationResponses, UpdateBudgetData, UpdateBudgetErrors, UpdateBudgetResponses, UpdateCloudAccountData, UpdateCloudAccountErrors, UpdateCloudAccountResponses, UpdateClusterData, UpdateClusterErrors, UpdateClusterResponses, UpdateOrganisationRoleData, UpdateOrganisationRoleErrors, UpdateOrganisationRoleResponses, UpdateRoleData, UpdateRoleErrors, UpdateRoleResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UploadPricesData, UploadPricesErrors, UploadPricesResponses, VerifyBackupData, VerifyBackupErrors, VerifyBackupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -137,6 +137,44 @@ export const listAlertDeliveries = <ThrowOnError extends boolean = false>(option
             type: 'apiKey'
         }],
     url: '/api/v1/alert-receivers/{receiver_id}/deliveries',
+    ...options
+});
+
+/**
+ * Get Alert Delivery
+ *
+ * One delivery with the message itself.
+ */
+export const getAlertDelivery = <ThrowOnError extends boolean = false>(options: Options<GetAlertDeliveryData, ThrowOnError>): RequestResult<GetAlertDeliveryResponses, GetAlertDeliveryErrors, ThrowOnError> => (options.client ?? client).get<GetAlertDeliveryResponses, GetAlertDeliveryErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/alert-receivers/{receiver_id}/deliveries/{delivery_id}',
+    ...options
+});
+
+/**
+ * Replay Alert Delivery
+ *
+ * Sends the message once more, whether it arrived or was given up: as a delivery of its own.
+ */
+export const replayAlertDelivery = <ThrowOnError extends boolean = false>(options: Options<ReplayAlertDeliveryData, ThrowOnError>): RequestResult<ReplayAlertDeliveryResponses, ReplayAlertDeliveryErrors, ThrowOnError> => (options.client ?? client).post<ReplayAlertDeliveryResponses, ReplayAlertDeliveryErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/alert-receivers/{receiver_id}/deliveries/{delivery_id}/replay',
     ...options
 });
 
@@ -3727,6 +3765,170 @@ export const getOrganisation = <ThrowOnError extends boolean = false>(options?: 
 });
 
 /**
+ * Get Access Settings
+ *
+ * What holds for the API tokens of the organisation.
+ */
+export const getAccessSettings = <ThrowOnError extends boolean = false>(options?: Options<GetAccessSettingsData, ThrowOnError>): RequestResult<GetAccessSettingsResponses, GetAccessSettingsErrors, ThrowOnError> => (options?.client ?? client).get<GetAccessSettingsResponses, GetAccessSettingsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/access-settings',
+    ...options
+});
+
+/**
+ * Update Access Settings
+ *
+ * Changes what holds for API tokens that are made from now on. What is left out stays; null takes a limit away.
+ */
+export const updateAccessSettings = <ThrowOnError extends boolean = false>(options: Options<UpdateAccessSettingsData, ThrowOnError>): RequestResult<UpdateAccessSettingsResponses, UpdateAccessSettingsErrors, ThrowOnError> => (options.client ?? client).patch<UpdateAccessSettingsResponses, UpdateAccessSettingsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/access-settings',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Role Choices
+ *
+ * What the built-in roles hold, and what a role can be made of.
+ */
+export const getRoleChoices = <ThrowOnError extends boolean = false>(options?: Options<GetRoleChoicesData, ThrowOnError>): RequestResult<GetRoleChoicesResponses, GetRoleChoicesErrors, ThrowOnError> => (options?.client ?? client).get<GetRoleChoicesResponses, GetRoleChoicesErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/role-choices',
+    ...options
+});
+
+/**
+ * List Organisation Roles
+ *
+ * The roles that the organisation made, newest first.
+ */
+export const listOrganisationRoles = <ThrowOnError extends boolean = false>(options?: Options<ListOrganisationRolesData, ThrowOnError>): RequestResult<ListOrganisationRolesResponses, ListOrganisationRolesErrors, ThrowOnError> => (options?.client ?? client).get<ListOrganisationRolesResponses, ListOrganisationRolesErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/roles',
+    ...options
+});
+
+/**
+ * Create Organisation Role
+ *
+ * Makes a role: permissions, for all clusters or those with certain tags. Nobody gives what they do not hold.
+ */
+export const createOrganisationRole = <ThrowOnError extends boolean = false>(options: Options<CreateOrganisationRoleData, ThrowOnError>): RequestResult<CreateOrganisationRoleResponses, CreateOrganisationRoleErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganisationRoleResponses, CreateOrganisationRoleErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/roles',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete Organisation Role
+ *
+ * Deletes a role that nobody holds.
+ */
+export const deleteOrganisationRole = <ThrowOnError extends boolean = false>(options: Options<DeleteOrganisationRoleData, ThrowOnError>): RequestResult<DeleteOrganisationRoleResponses, DeleteOrganisationRoleErrors, ThrowOnError> => (options.client ?? client).delete<DeleteOrganisationRoleResponses, DeleteOrganisationRoleErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/roles/{role_id}',
+    ...options
+});
+
+/**
+ * Get Organisation Role
+ *
+ * A role, with how many hold it.
+ */
+export const getOrganisationRole = <ThrowOnError extends boolean = false>(options: Options<GetOrganisationRoleData, ThrowOnError>): RequestResult<GetOrganisationRoleResponses, GetOrganisationRoleErrors, ThrowOnError> => (options.client ?? client).get<GetOrganisationRoleResponses, GetOrganisationRoleErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/roles/{role_id}',
+    ...options
+});
+
+/**
+ * Update Organisation Role
+ *
+ * Changes a role for everybody who holds it, at once. What is left out stays; `tags: null` means all clusters.
+ */
+export const updateOrganisationRole = <ThrowOnError extends boolean = false>(options: Options<UpdateOrganisationRoleData, ThrowOnError>): RequestResult<UpdateOrganisationRoleResponses, UpdateOrganisationRoleErrors, ThrowOnError> => (options.client ?? client).patch<UpdateOrganisationRoleResponses, UpdateOrganisationRoleErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/organisation/roles/{role_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List Price Lists
  *
  * When each region's prices were last read from its provider's price list, and why they were not.
@@ -3860,6 +4062,90 @@ export const takeOver = <ThrowOnError extends boolean = false>(options: Options<
             type: 'apiKey'
         }],
     url: '/api/v1/restores/{restore_id}/take-over',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Service Accounts
+ *
+ * Identities that are no person, newest first.
+ */
+export const listServiceAccounts = <ThrowOnError extends boolean = false>(options?: Options<ListServiceAccountsData, ThrowOnError>): RequestResult<ListServiceAccountsResponses, ListServiceAccountsErrors, ThrowOnError> => (options?.client ?? client).get<ListServiceAccountsResponses, ListServiceAccountsErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/service-accounts',
+    ...options
+});
+
+/**
+ * Create Service Account
+ *
+ * Makes an identity that is no person. Its tokens (create_token) outlive whoever makes them.
+ */
+export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/service-accounts',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get Service Account
+ *
+ * A service account, with how many tokens of it work.
+ */
+export const getServiceAccount = <ThrowOnError extends boolean = false>(options: Options<GetServiceAccountData, ThrowOnError>): RequestResult<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError> => (options.client ?? client).get<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/service-accounts/{account_id}',
+    ...options
+});
+
+/**
+ * Update Service Account
+ *
+ * Changes a service account. Disabling it ends its tokens at once and for good.
+ */
+export const updateServiceAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateServiceAccountData, ThrowOnError>): RequestResult<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError> => (options.client ?? client).patch<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError>({
+    security: [{
+            key: 'TokenAuth',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            in: 'cookie',
+            name: 'ringmaster_session',
+            type: 'apiKey'
+        }],
+    url: '/api/v1/service-accounts/{account_id}',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -5,6 +5,40 @@ export type ClientOptions = {
 };
 
 /**
+ * AccessSettings
+ */
+export type AccessSettings = {
+    /**
+     * Token Days Default
+     *
+     * Days that an API token lives when its order does not say
+     */
+    token_days_default: number | null;
+    /**
+     * Token Days Max
+     *
+     * Days that API tokens may live at most; null: for ever
+     */
+    token_days_max: number | null;
+};
+
+/**
+ * AccessSettingsChange
+ *
+ * What is left out stays as it is.
+ */
+export type AccessSettingsChange = {
+    /**
+     * Token Days Default
+     */
+    token_days_default?: number | null;
+    /**
+     * Token Days Max
+     */
+    token_days_max?: number | null;
+};
+
+/**
  * AccountCheck
  *
  * A dry run of everything that the control plane does in an account.
@@ -337,6 +371,66 @@ export type AlertDelivery = {
      * When it is tried next
      */
     due_at: string | null;
+    /**
+     * Replay Of
+     *
+     * Id of the delivery whose message it sends again
+     */
+    replay_of: string | null;
+};
+
+/**
+ * AlertDeliveryContent
+ */
+export type AlertDeliveryContent = {
+    /**
+     * Id
+     */
+    id: string;
+    kind: DeliveryKind;
+    /**
+     * Title
+     */
+    title: string;
+    state: DeliveryState;
+    /**
+     * Attempts
+     */
+    attempts: number;
+    /**
+     * Result
+     *
+     * What the other side answered last, or why it was not reached; empty: not tried yet
+     */
+    result: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Due At
+     *
+     * When it is tried next
+     */
+    due_at: string | null;
+    /**
+     * Replay Of
+     *
+     * Id of the delivery whose message it sends again
+     */
+    replay_of: string | null;
+    /**
+     * Content
+     *
+     * What is told. A signed webhook gets it as it is, with the id
+     */
+    content: {
+        [key: string]: unknown;
+    };
 };
 
 /**
@@ -451,6 +545,10 @@ export type AlertReceiver = {
      * Where to; what is secret in it is left out
      */
     target: string;
+    /**
+     * Topics
+     */
+    topics: Array<Topic>;
     severity: Severity;
     /**
      * Cluster Ids
@@ -505,6 +603,12 @@ export type AlertReceiverOrder = {
      */
     routing_key?: string | null;
     /**
+     * Topics
+     *
+     * What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; stuck and failed ones are warnings, the others infos
+     */
+    topics?: Array<Topic>;
+    /**
      * The least severe that is told
      */
     severity?: Severity;
@@ -544,6 +648,10 @@ export type AlertReceiverUpdate = {
      * Name
      */
     name?: string | null;
+    /**
+     * Topics
+     */
+    topics?: Array<Topic> | null;
     severity?: Severity | null;
     /**
      * Cluster Ids
@@ -2217,6 +2325,21 @@ export type BudgetUpdate = {
 };
 
 /**
+ * BuiltInRole
+ */
+export type BuiltInRole = {
+    role: Role;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Permissions
+     */
+    permissions: Array<Permission>;
+};
+
+/**
  * Capacity
  *
  * What an account has room for in a region, from its cloud's answers. Clouds tell quotas, not free machines.
@@ -3329,6 +3452,12 @@ export type ClusterFilter = {
      * Clusters with nodes in this zone
      */
     zone?: string | null;
+    /**
+     * Tag
+     *
+     * Clusters with this tag: env=dev
+     */
+    tag?: string | null;
     /**
      * Q
      *
@@ -4693,6 +4822,20 @@ export type Credentials = {
 };
 
 /**
+ * CustomRoleRef
+ */
+export type CustomRoleRef = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+};
+
+/**
  * Dashboard
  */
 export type Dashboard = 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
@@ -4820,6 +4963,12 @@ export type DatabaseRole = {
     effective: Array<EffectivePermission>;
     password: RolePassword | null;
     /**
+     * Expires At
+     *
+     * When it is taken away by itself; null: it stays
+     */
+    expires_at: string | null;
+    /**
      * Allowed Actions
      */
     allowed_actions: Array<AllowedAction>;
@@ -4915,8 +5064,10 @@ export type DatacenterNetwork = {
 
 /**
  * DeliveryKind
+ *
+ * A topic, or a test.
  */
-export type DeliveryKind = 'alerts' | 'test';
+export type DeliveryKind = 'alerts' | 'budgets' | 'operations' | 'test';
 
 /**
  * DeliveryState
@@ -7213,6 +7364,10 @@ export type Invitation = {
     email: string;
     role: Role;
     /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
      * State
      */
     state: 'open' | 'accepted' | 'revoked' | 'expired';
@@ -7291,6 +7446,10 @@ export type InvitationCreated = {
     email: string;
     role: Role;
     /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
      * State
      */
     state: 'open' | 'accepted' | 'revoked' | 'expired';
@@ -7336,6 +7495,10 @@ export type InvitationOffer = {
     email: string;
     role: Role;
     /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
      * Organisation Name
      */
     organisation_name: string;
@@ -7355,11 +7518,17 @@ export type InvitationOffer = {
  * InvitationOrder
  */
 export type InvitationOrder = {
+    role: Role;
+    /**
+     * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
+     */
+    custom_role_id?: string | null;
     /**
      * Email
      */
     email: string;
-    role: Role;
 };
 
 /**
@@ -7790,6 +7959,10 @@ export type Member = {
     name: string;
     role: Role;
     /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
      * Created At
      */
     created_at: string;
@@ -7804,6 +7977,12 @@ export type Member = {
  */
 export type MemberChange = {
     role: Role;
+    /**
+     * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
+     */
+    custom_role_id?: string | null;
 };
 
 /**
@@ -8126,6 +8305,10 @@ export type NewAlertReceiver = {
      * Where to; what is secret in it is left out
      */
     target: string;
+    /**
+     * Topics
+     */
+    topics: Array<Topic>;
     severity: Severity;
     /**
      * Cluster Ids
@@ -9011,6 +9194,134 @@ export type OrganisationRef = {
 };
 
 /**
+ * OrganisationRole
+ */
+export type OrganisationRole = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Permissions
+     */
+    permissions: Array<Permission>;
+    /**
+     * Tags
+     *
+     * It is only for clusters that have one of the values of each of these tags; null: for all
+     */
+    tags: {
+        [key: string]: Array<string>;
+    } | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Members
+     *
+     * How many people hold it
+     */
+    members: number;
+    /**
+     * Service Accounts
+     *
+     * How many service accounts hold it
+     */
+    service_accounts: number;
+    /**
+     * Invitations
+     *
+     * How many open invitations offer it
+     */
+    invitations: number;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * OrganisationRoleChange
+ *
+ * What is left out stays as it is.
+ */
+export type OrganisationRoleChange = {
+    /**
+     * Name
+     */
+    name?: string | null;
+    /**
+     * Description
+     */
+    description?: string | null;
+    /**
+     * Permissions
+     */
+    permissions?: Array<Permission> | null;
+    /**
+     * Tags
+     *
+     * null: for all clusters
+     */
+    tags?: {
+        [key: string]: unknown | Array<string>;
+    } | null;
+};
+
+/**
+ * OrganisationRoleOrder
+ */
+export type OrganisationRoleOrder = {
+    /**
+     * Name
+     *
+     * Unique in the organisation
+     */
+    name: string;
+    /**
+     * Description
+     */
+    description?: string;
+    /**
+     * Permissions
+     */
+    permissions: Array<Permission>;
+    /**
+     * Tags
+     */
+    tags?: {
+        [key: string]: unknown | Array<string>;
+    } | null;
+};
+
+/**
+ * OrganisationRolePage
+ */
+export type OrganisationRolePage = {
+    /**
+     * Items
+     */
+    items: Array<OrganisationRole>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Origin
  *
  * Whose word a price is. The first goes before the second, the second before the third.
@@ -9108,6 +9419,25 @@ export type PendingOperation = {
  * Permission
  */
 export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read' | 'operations:write' | 'members:read' | 'members:write' | 'tokens:write' | 'cloud-accounts:write' | 'audit:read' | 'backups:export' | 'diagnostics:read' | 'alerts:write' | 'cql:read' | 'cql:write' | 'images:write' | 'prices:write' | 'budgets:write';
+
+/**
+ * PermissionChoice
+ */
+export type PermissionChoice = {
+    permission: Permission;
+    /**
+     * By Tags
+     *
+     * Whether a role that is limited by tags can hold it
+     */
+    by_tags: boolean;
+    /**
+     * Reason
+     *
+     * Why not; null when it can
+     */
+    reason: string | null;
+};
 
 /**
  * Plan
@@ -11073,13 +11403,29 @@ export type Revocation = {
 /**
  * Role
  */
-export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+export type Role = 'owner' | 'admin' | 'operator' | 'viewer' | 'custom';
 
 /**
  * RoleChangeStarted
  */
 export type RoleChangeStarted = {
     operation: Operation;
+};
+
+/**
+ * RoleChoices
+ */
+export type RoleChoices = {
+    /**
+     * Built In
+     */
+    built_in: Array<BuiltInRole>;
+    /**
+     * Permissions
+     *
+     * What a role can be made of
+     */
+    permissions: Array<PermissionChoice>;
 };
 
 /**
@@ -11120,6 +11466,12 @@ export type RoleOrder = {
      * Member Of
      */
     member_of?: Array<string>;
+    /**
+     * Lifetime Minutes
+     *
+     * It is taken away by itself after so many minutes, 5 to 10080; null: it stays
+     */
+    lifetime_minutes?: number | null;
 };
 
 /**
@@ -11518,6 +11870,147 @@ export type SchemaIndex = {
 };
 
 /**
+ * ServiceAccount
+ */
+export type ServiceAccount = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Description
+     */
+    description: string;
+    /**
+     * Contact
+     *
+     * E-mail address of whoever answers for it
+     */
+    contact: string;
+    role: Role;
+    /**
+     * Which one, where the role is custom
+     */
+    custom_role: CustomRoleRef | null;
+    /**
+     * Created By
+     */
+    created_by: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Disabled At
+     *
+     * null: it is not
+     */
+    disabled_at: string | null;
+    /**
+     * Tokens
+     *
+     * How many API tokens of it work
+     */
+    tokens: number;
+    /**
+     * Allowed Actions
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * ServiceAccountChange
+ *
+ * What is left out stays as it is.
+ */
+export type ServiceAccountChange = {
+    /**
+     * Name
+     */
+    name?: string | null;
+    /**
+     * Description
+     */
+    description?: string | null;
+    /**
+     * Contact
+     */
+    contact?: string | null;
+    role?: Role | null;
+    /**
+     * Custom Role Id
+     */
+    custom_role_id?: string | null;
+    /**
+     * Disabled
+     *
+     * true: its tokens end, for good
+     */
+    disabled?: boolean | null;
+};
+
+/**
+ * ServiceAccountOrder
+ */
+export type ServiceAccountOrder = {
+    role: Role;
+    /**
+     * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
+     */
+    custom_role_id?: string | null;
+    /**
+     * Name
+     *
+     * Unique in the organisation
+     */
+    name: string;
+    /**
+     * Description
+     */
+    description?: string;
+    /**
+     * Contact
+     *
+     * E-mail address of whoever answers for it
+     */
+    contact: string;
+};
+
+/**
+ * ServiceAccountPage
+ */
+export type ServiceAccountPage = {
+    /**
+     * Items
+     */
+    items: Array<ServiceAccount>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * ServiceAccountRef
+ */
+export type ServiceAccountRef = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+};
+
+/**
  * Session
  */
 export type Session = {
@@ -11530,10 +12023,26 @@ export type Session = {
      */
     user: SessionUser | null;
     /**
+     * Whose API token it is, where it is no person's; user is null then
+     */
+    service_account: ServiceAccountRef | null;
+    /**
      * The one this request is about
      */
     organisation: OrganisationRef | null;
     role: Role | null;
+    /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
+     * Tags
+     *
+     * It is only for clusters that have one of the values of each of these tags; null: for all
+     */
+    tags: {
+        [key: string]: Array<string>;
+    } | null;
     /**
      * Permissions
      */
@@ -12892,13 +13401,31 @@ export type Token = {
      */
     state: 'active' | 'expired' | 'revoked';
     /**
-     * User Id
+     * Source Ranges
+     *
+     * Addresses it may be used from, as CIDRs; empty: any
      */
-    user_id: string;
+    source_ranges: Array<string>;
+    /**
+     * User Id
+     *
+     * Whose it is; null for a service account's
+     */
+    user_id: string | null;
     /**
      * User Email
      */
-    user_email: string;
+    user_email: string | null;
+    /**
+     * Whose it is; null for a person's
+     */
+    service_account: ServiceAccountRef | null;
+    /**
+     * Made By
+     *
+     * Who made it; null: before this was written down
+     */
+    made_by: string | null;
     /**
      * Created At
      */
@@ -12953,9 +13480,21 @@ export type TokenOrder = {
     /**
      * Expires In Days
      *
-     * Days; null: never expires
+     * Days; null: never. Left out: as the organisation's access settings say
      */
     expires_in_days?: number | null;
+    /**
+     * Source Ranges
+     *
+     * Addresses it may be used from, as CIDRs: 203.0.113.0/24; empty: any
+     */
+    source_ranges?: Array<string>;
+    /**
+     * Service Account Id
+     *
+     * Whose it is to be; null: the caller's own
+     */
+    service_account_id?: string | null;
 };
 
 /**
@@ -12971,6 +13510,13 @@ export type TokenPage = {
      */
     next_cursor: string | null;
 };
+
+/**
+ * Topic
+ *
+ * What receivers may want to be told of.
+ */
+export type Topic = 'alerts' | 'budgets' | 'operations';
 
 /**
  * TuningCheck
@@ -13738,6 +14284,140 @@ export type ListAlertDeliveriesResponses = {
 };
 
 export type ListAlertDeliveriesResponse = ListAlertDeliveriesResponses[keyof ListAlertDeliveriesResponses];
+
+export type GetAlertDeliveryData = {
+    body?: never;
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+        /**
+         * Delivery Id
+         */
+        delivery_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}/deliveries/{delivery_id}';
+};
+
+export type GetAlertDeliveryErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAlertDeliveryError = GetAlertDeliveryErrors[keyof GetAlertDeliveryErrors];
+
+export type GetAlertDeliveryResponses = {
+    /**
+     * OK
+     */
+    200: AlertDeliveryContent;
+};
+
+export type GetAlertDeliveryResponse = GetAlertDeliveryResponses[keyof GetAlertDeliveryResponses];
+
+export type ReplayAlertDeliveryData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Receiver Id
+         */
+        receiver_id: string;
+        /**
+         * Delivery Id
+         */
+        delivery_id: string;
+    };
+    query?: never;
+    url: '/api/v1/alert-receivers/{receiver_id}/deliveries/{delivery_id}/replay';
+};
+
+export type ReplayAlertDeliveryErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ReplayAlertDeliveryError = ReplayAlertDeliveryErrors[keyof ReplayAlertDeliveryErrors];
+
+export type ReplayAlertDeliveryResponses = {
+    /**
+     * Accepted
+     */
+    202: AlertDelivery;
+};
+
+export type ReplayAlertDeliveryResponse = ReplayAlertDeliveryResponses[keyof ReplayAlertDeliveryResponses];
 
 export type RotateAlertReceiverSecretData = {
     body?: never;
@@ -16100,6 +16780,12 @@ export type ListClustersData = {
          * Clusters with nodes in this zone
          */
         zone?: string | null;
+        /**
+         * Tag
+         *
+         * Clusters with this tag: env=dev
+         */
+        tag?: string | null;
         /**
          * Q
          *
@@ -25459,6 +26145,470 @@ export type GetOrganisationResponses = {
 
 export type GetOrganisationResponse = GetOrganisationResponses[keyof GetOrganisationResponses];
 
+export type GetAccessSettingsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/organisation/access-settings';
+};
+
+export type GetAccessSettingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAccessSettingsError = GetAccessSettingsErrors[keyof GetAccessSettingsErrors];
+
+export type GetAccessSettingsResponses = {
+    /**
+     * OK
+     */
+    200: AccessSettings;
+};
+
+export type GetAccessSettingsResponse = GetAccessSettingsResponses[keyof GetAccessSettingsResponses];
+
+export type UpdateAccessSettingsData = {
+    body: AccessSettingsChange;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/organisation/access-settings';
+};
+
+export type UpdateAccessSettingsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateAccessSettingsError = UpdateAccessSettingsErrors[keyof UpdateAccessSettingsErrors];
+
+export type UpdateAccessSettingsResponses = {
+    /**
+     * OK
+     */
+    200: AccessSettings;
+};
+
+export type UpdateAccessSettingsResponse = UpdateAccessSettingsResponses[keyof UpdateAccessSettingsResponses];
+
+export type GetRoleChoicesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/organisation/role-choices';
+};
+
+export type GetRoleChoicesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetRoleChoicesError = GetRoleChoicesErrors[keyof GetRoleChoicesErrors];
+
+export type GetRoleChoicesResponses = {
+    /**
+     * OK
+     */
+    200: RoleChoices;
+};
+
+export type GetRoleChoicesResponse = GetRoleChoicesResponses[keyof GetRoleChoicesResponses];
+
+export type ListOrganisationRolesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/organisation/roles';
+};
+
+export type ListOrganisationRolesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListOrganisationRolesError = ListOrganisationRolesErrors[keyof ListOrganisationRolesErrors];
+
+export type ListOrganisationRolesResponses = {
+    /**
+     * OK
+     */
+    200: OrganisationRolePage;
+};
+
+export type ListOrganisationRolesResponse = ListOrganisationRolesResponses[keyof ListOrganisationRolesResponses];
+
+export type CreateOrganisationRoleData = {
+    body: OrganisationRoleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/organisation/roles';
+};
+
+export type CreateOrganisationRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateOrganisationRoleError = CreateOrganisationRoleErrors[keyof CreateOrganisationRoleErrors];
+
+export type CreateOrganisationRoleResponses = {
+    /**
+     * Created
+     */
+    201: OrganisationRole;
+};
+
+export type CreateOrganisationRoleResponse = CreateOrganisationRoleResponses[keyof CreateOrganisationRoleResponses];
+
+export type DeleteOrganisationRoleData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Role Id
+         */
+        role_id: string;
+    };
+    query?: never;
+    url: '/api/v1/organisation/roles/{role_id}';
+};
+
+export type DeleteOrganisationRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteOrganisationRoleError = DeleteOrganisationRoleErrors[keyof DeleteOrganisationRoleErrors];
+
+export type DeleteOrganisationRoleResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteOrganisationRoleResponse = DeleteOrganisationRoleResponses[keyof DeleteOrganisationRoleResponses];
+
+export type GetOrganisationRoleData = {
+    body?: never;
+    path: {
+        /**
+         * Role Id
+         */
+        role_id: string;
+    };
+    query?: never;
+    url: '/api/v1/organisation/roles/{role_id}';
+};
+
+export type GetOrganisationRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetOrganisationRoleError = GetOrganisationRoleErrors[keyof GetOrganisationRoleErrors];
+
+export type GetOrganisationRoleResponses = {
+    /**
+     * OK
+     */
+    200: OrganisationRole;
+};
+
+export type GetOrganisationRoleResponse = GetOrganisationRoleResponses[keyof GetOrganisationRoleResponses];
+
+export type UpdateOrganisationRoleData = {
+    body: OrganisationRoleChange;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Role Id
+         */
+        role_id: string;
+    };
+    query?: never;
+    url: '/api/v1/organisation/roles/{role_id}';
+};
+
+export type UpdateOrganisationRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateOrganisationRoleError = UpdateOrganisationRoleErrors[keyof UpdateOrganisationRoleErrors];
+
+export type UpdateOrganisationRoleResponses = {
+    /**
+     * OK
+     */
+    200: OrganisationRole;
+};
+
+export type UpdateOrganisationRoleResponse = UpdateOrganisationRoleResponses[keyof UpdateOrganisationRoleResponses];
+
 export type ListPriceListsData = {
     body?: never;
     path?: never;
@@ -25899,6 +27049,253 @@ export type TakeOverResponses = {
 };
 
 export type TakeOverResponse = TakeOverResponses[keyof TakeOverResponses];
+
+export type ListServiceAccountsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/service-accounts';
+};
+
+export type ListServiceAccountsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListServiceAccountsError = ListServiceAccountsErrors[keyof ListServiceAccountsErrors];
+
+export type ListServiceAccountsResponses = {
+    /**
+     * OK
+     */
+    200: ServiceAccountPage;
+};
+
+export type ListServiceAccountsResponse = ListServiceAccountsResponses[keyof ListServiceAccountsResponses];
+
+export type CreateServiceAccountData = {
+    body: ServiceAccountOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/service-accounts';
+};
+
+export type CreateServiceAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateServiceAccountErrors];
+
+export type CreateServiceAccountResponses = {
+    /**
+     * Created
+     */
+    201: ServiceAccount;
+};
+
+export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];
+
+export type GetServiceAccountData = {
+    body?: never;
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/service-accounts/{account_id}';
+};
+
+export type GetServiceAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetServiceAccountError = GetServiceAccountErrors[keyof GetServiceAccountErrors];
+
+export type GetServiceAccountResponses = {
+    /**
+     * OK
+     */
+    200: ServiceAccount;
+};
+
+export type GetServiceAccountResponse = GetServiceAccountResponses[keyof GetServiceAccountResponses];
+
+export type UpdateServiceAccountData = {
+    body: ServiceAccountChange;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Account Id
+         */
+        account_id: string;
+    };
+    query?: never;
+    url: '/api/v1/service-accounts/{account_id}';
+};
+
+export type UpdateServiceAccountErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateServiceAccountError = UpdateServiceAccountErrors[keyof UpdateServiceAccountErrors];
+
+export type UpdateServiceAccountResponses = {
+    /**
+     * OK
+     */
+    200: ServiceAccount;
+};
+
+export type UpdateServiceAccountResponse = UpdateServiceAccountResponses[keyof UpdateServiceAccountResponses];
 
 export type GetSessionData = {
     body?: never;

@@ -3,8 +3,8 @@
 import { queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen';
-import { acceptInvitation, applyAdvice, askNode, cancelCql, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, closeCqlSession, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createBudget, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createRole, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteBudget, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteRole, deprecateImage, dismissAdvice, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, estimateCost, estimateDynamodb, expireAlertSilence, exportCosts, extendTestDrive, federateMetrics, forgetCqlStatement, getAdvice, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getBudget, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getCostChanges, getCostForecast, getCosts, getCqlConsole, getCqlStatement, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getInvoice, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getRepairMap, getRepairRun, getRepairs, getRestore, getSession, getSizingChoices, getTableMetrics, getTableSchema, grantRole, keepTestDrive, listAdvice, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listBudgets, listCeilings, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listCqlStatements, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listPriceLists, listPrices, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listSavings, listTableChanges, listTableMetrics, listTokens, listUsage, makeImageDefault, nextCqlPage, openCqlSession, type Options, pauseOperation, planAdvice, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planSize, planTableChangeUndo, planTakeOver, purgeBackupLocation, readCqlSchema, refreshRoles, registerImage, removeCeiling, removeMember, replaceAllowlist, replaceBackupSchedule, restoreAdvice, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, reviewCluster, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runCql, runRepair, setCeiling, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeBackPrice, takeOver, testAlertReceiver, undoTableChange, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateBudget, updateCloudAccount, updateCluster, updateRole, uploadPrices, verifyBackup } from '../sdk.gen';
-import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, ApplyAdviceData, ApplyAdviceError, ApplyAdviceResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelCqlData, CancelCqlError, CancelCqlResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CloseCqlSessionData, CloseCqlSessionError, CloseCqlSessionResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateBudgetData, CreateBudgetError, CreateBudgetResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteBudgetData, DeleteBudgetError, DeleteBudgetResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DismissAdviceData, DismissAdviceError, DismissAdviceResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, EstimateCostData, EstimateCostError, EstimateCostResponse, EstimateDynamodbData, EstimateDynamodbError, EstimateDynamodbResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, ExportCostsData, ExportCostsError, ExportCostsResponse, ExtendTestDriveData, ExtendTestDriveError, ExtendTestDriveResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, ForgetCqlStatementData, ForgetCqlStatementError, ForgetCqlStatementResponse, GetAdviceData, GetAdviceError, GetAdviceResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetBudgetData, GetBudgetError, GetBudgetResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetCostChangesData, GetCostChangesError, GetCostChangesResponse, GetCostForecastData, GetCostForecastError, GetCostForecastResponse, GetCostsData, GetCostsError, GetCostsResponse, GetCqlConsoleData, GetCqlConsoleError, GetCqlConsoleResponse, GetCqlStatementData, GetCqlStatementError, GetCqlStatementResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetInvoiceData, GetInvoiceError, GetInvoiceResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetSessionData, GetSessionError, GetSessionResponse, GetSizingChoicesData, GetSizingChoicesError, GetSizingChoicesResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GetTableSchemaData, GetTableSchemaError, GetTableSchemaResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, KeepTestDriveData, KeepTestDriveError, KeepTestDriveResponse, ListAdviceData, ListAdviceError, ListAdviceResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListBudgetsData, ListBudgetsError, ListBudgetsResponse, ListCeilingsData, ListCeilingsError, ListCeilingsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListCqlStatementsData, ListCqlStatementsError, ListCqlStatementsResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListPriceListsData, ListPriceListsError, ListPriceListsResponse, ListPricesData, ListPricesError, ListPricesResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListSavingsData, ListSavingsError, ListSavingsResponse, ListTableChangesData, ListTableChangesError, ListTableChangesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, ListUsageData, ListUsageError, ListUsageResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, NextCqlPageData, NextCqlPageError, NextCqlPageResponse, OpenCqlSessionData, OpenCqlSessionError, OpenCqlSessionResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanAdviceData, PlanAdviceError, PlanAdviceResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanSizeData, PlanSizeError, PlanSizeResponse, PlanTableChangeUndoData, PlanTableChangeUndoError, PlanTableChangeUndoResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, ReadCqlSchemaData, ReadCqlSchemaError, ReadCqlSchemaResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveCeilingData, RemoveCeilingError, RemoveCeilingResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, RestoreAdviceData, RestoreAdviceError, RestoreAdviceResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, ReviewClusterData, ReviewClusterError, ReviewClusterResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunCqlData, RunCqlError, RunCqlResponse, RunRepairData, RunRepairError, RunRepairResponse, SetCeilingData, SetCeilingError, SetCeilingResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeBackPriceData, TakeBackPriceError, TakeBackPriceResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UndoTableChangeData, UndoTableChangeError, UndoTableChangeResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateBudgetData, UpdateBudgetError, UpdateBudgetResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, UploadPricesData, UploadPricesError, UploadPricesResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
+import { acceptInvitation, applyAdvice, askNode, cancelCql, cancelOperation, changeCluster, changeMemberRole, checkBackupLocation, checkCloudAccount, checkClusterOrder, cloneCluster, closeCqlSession, createAlertReceiver, createAlertSilence, createBackup, createBackupLocation, createBackupSchedule, createBudget, createCloudAccount, createCluster, createImport, createInvitation, createMetricsToken, createNetworkConnection, createOrganisationRole, createRole, createServiceAccount, createToken, deleteAlertReceiver, deleteBackup, deleteBackupLocation, deleteBackupSchedule, deleteBudget, deleteCloudAccount, deleteCluster, deleteDrillSchedule, deleteNetworkConnection, deleteOrganisationRole, deleteRole, deprecateImage, dismissAdvice, downloadBackup, downloadCa, downloadConnectionBundle, estimateBackup, estimateCost, estimateDynamodb, expireAlertSilence, exportCosts, extendTestDrive, federateMetrics, forgetCqlStatement, getAccessSettings, getAdvice, getAlertDelivery, getAlertReceiver, getAllowlist, getBackup, getBackupLocation, getBudget, getCapacity, getCatalog, getCloudAccount, getCluster, getClusterBackups, getClusterDrills, getClusterMetrics, getClusterNetwork, getClusterNode, getConnection, getCostChanges, getCostForecast, getCosts, getCqlConsole, getCqlStatement, getDiagnosis, getDiagnostics, getDrill, getImage, getImport, getInvitationOffer, getInvoice, getLogArchive, getMaintenanceWindows, getMetricsCatalogue, getMetricsToken, getNetworkConnection, getNodeTuning, getOperation, getOrganisation, getOrganisationRole, getRepairMap, getRepairRun, getRepairs, getRestore, getRoleChoices, getServiceAccount, getSession, getSizingChoices, getTableMetrics, getTableSchema, grantRole, keepTestDrive, listAdvice, listAlertDeliveries, listAlertReceivers, listAlertRules, listAlerts, listAlertSilences, listAuditRecords, listBackupLocations, listBackups, listBackupSchedules, listBudgets, listCeilings, listCloudAccounts, listClusterAlerts, listClusterBackups, listClusterFindings, listClusterFiringAlerts, listClusterNodes, listClusters, listCqlStatements, listDrills, listFindings, listFiringAlerts, listImages, listImports, listInvitations, listMembers, listNetworkConnections, listOperations, listOrganisationRoles, listPriceLists, listPrices, listRepairRuns, listRepairSegments, listRepairTables, listRestores, listRoles, listSavings, listServiceAccounts, listTableChanges, listTableMetrics, listTokens, listUsage, makeImageDefault, nextCqlPage, openCqlSession, type Options, pauseOperation, planAdvice, planBackupLocationPurge, planChange, planClone, planDrill, planImport, planRepair, planRestore, planSize, planTableChangeUndo, planTakeOver, purgeBackupLocation, readCqlSchema, refreshRoles, registerImage, removeCeiling, removeMember, replaceAllowlist, replaceBackupSchedule, replayAlertDelivery, restoreAdvice, restoreBackup, restoreImage, resumeOperation, retryOperation, revealBackupKey, revealCredentials, revealRolePassword, reviewCluster, revokeInvitation, revokeMetricsToken, revokeRole, revokeToken, rotateAlertReceiverSecret, rotateCredentials, rotateRolePassword, runCql, runRepair, setCeiling, setDrillSchedule, setLogArchive, setMaintenanceWindows, setRepairPolicy, setRepairSchedule, startDrill, takeBackPrice, takeOver, testAlertReceiver, undoTableChange, updateAccessSettings, updateAlertReceiver, updateAlertRule, updateBackupLocation, updateBudget, updateCloudAccount, updateCluster, updateOrganisationRole, updateRole, updateServiceAccount, uploadPrices, verifyBackup } from '../sdk.gen';
+import type { AcceptInvitationData, AcceptInvitationError, AcceptInvitationResponse, ApplyAdviceData, ApplyAdviceError, ApplyAdviceResponse, AskNodeData, AskNodeError, AskNodeResponse, CancelCqlData, CancelCqlError, CancelCqlResponse, CancelOperationData, CancelOperationError, CancelOperationResponse, ChangeClusterData, ChangeClusterError, ChangeClusterResponse, ChangeMemberRoleData, ChangeMemberRoleError, ChangeMemberRoleResponse, CheckBackupLocationData, CheckBackupLocationError, CheckBackupLocationResponse, CheckCloudAccountData, CheckCloudAccountError, CheckCloudAccountResponse, CheckClusterOrderData, CheckClusterOrderError, CheckClusterOrderResponse, CloneClusterData, CloneClusterError, CloneClusterResponse, CloseCqlSessionData, CloseCqlSessionError, CloseCqlSessionResponse, CreateAlertReceiverData, CreateAlertReceiverError, CreateAlertReceiverResponse, CreateAlertSilenceData, CreateAlertSilenceError, CreateAlertSilenceResponse, CreateBackupData, CreateBackupError, CreateBackupLocationData, CreateBackupLocationError, CreateBackupLocationResponse, CreateBackupResponse, CreateBackupScheduleData, CreateBackupScheduleError, CreateBackupScheduleResponse, CreateBudgetData, CreateBudgetError, CreateBudgetResponse, CreateCloudAccountData, CreateCloudAccountError, CreateCloudAccountResponse, CreateClusterData, CreateClusterError, CreateClusterResponse, CreateImportData, CreateImportError, CreateImportResponse, CreateInvitationData, CreateInvitationError, CreateInvitationResponse, CreateMetricsTokenData, CreateMetricsTokenError, CreateMetricsTokenResponse, CreateNetworkConnectionData, CreateNetworkConnectionError, CreateNetworkConnectionResponse, CreateOrganisationRoleData, CreateOrganisationRoleError, CreateOrganisationRoleResponse, CreateRoleData, CreateRoleError, CreateRoleResponse, CreateServiceAccountData, CreateServiceAccountError, CreateServiceAccountResponse, CreateTokenData, CreateTokenError, CreateTokenResponse, DeleteAlertReceiverData, DeleteAlertReceiverError, DeleteAlertReceiverResponse, DeleteBackupData, DeleteBackupError, DeleteBackupLocationData, DeleteBackupLocationError, DeleteBackupLocationResponse, DeleteBackupResponse, DeleteBackupScheduleData, DeleteBackupScheduleError, DeleteBackupScheduleResponse, DeleteBudgetData, DeleteBudgetError, DeleteBudgetResponse, DeleteCloudAccountData, DeleteCloudAccountError, DeleteCloudAccountResponse, DeleteClusterData, DeleteClusterError, DeleteClusterResponse, DeleteDrillScheduleData, DeleteDrillScheduleError, DeleteDrillScheduleResponse, DeleteNetworkConnectionData, DeleteNetworkConnectionError, DeleteNetworkConnectionResponse, DeleteOrganisationRoleData, DeleteOrganisationRoleError, DeleteOrganisationRoleResponse, DeleteRoleData, DeleteRoleError, DeleteRoleResponse, DeprecateImageData, DeprecateImageError, DeprecateImageResponse, DismissAdviceData, DismissAdviceError, DismissAdviceResponse, DownloadBackupData, DownloadBackupError, DownloadBackupResponse, DownloadCaData, DownloadCaError, DownloadCaResponse, DownloadConnectionBundleData, DownloadConnectionBundleError, DownloadConnectionBundleResponse, EstimateBackupData, EstimateBackupError, EstimateBackupResponse, EstimateCostData, EstimateCostError, EstimateCostResponse, EstimateDynamodbData, EstimateDynamodbError, EstimateDynamodbResponse, ExpireAlertSilenceData, ExpireAlertSilenceError, ExpireAlertSilenceResponse, ExportCostsData, ExportCostsError, ExportCostsResponse, ExtendTestDriveData, ExtendTestDriveError, ExtendTestDriveResponse, FederateMetricsData, FederateMetricsError, FederateMetricsResponse, ForgetCqlStatementData, ForgetCqlStatementError, ForgetCqlStatementResponse, GetAccessSettingsData, GetAccessSettingsError, GetAccessSettingsResponse, GetAdviceData, GetAdviceError, GetAdviceResponse, GetAlertDeliveryData, GetAlertDeliveryError, GetAlertDeliveryResponse, GetAlertReceiverData, GetAlertReceiverError, GetAlertReceiverResponse, GetAllowlistData, GetAllowlistError, GetAllowlistResponse, GetBackupData, GetBackupError, GetBackupLocationData, GetBackupLocationError, GetBackupLocationResponse, GetBackupResponse, GetBudgetData, GetBudgetError, GetBudgetResponse, GetCapacityData, GetCapacityError, GetCapacityResponse, GetCatalogData, GetCatalogError, GetCatalogResponse, GetCloudAccountData, GetCloudAccountError, GetCloudAccountResponse, GetClusterBackupsData, GetClusterBackupsError, GetClusterBackupsResponse, GetClusterData, GetClusterDrillsData, GetClusterDrillsError, GetClusterDrillsResponse, GetClusterError, GetClusterMetricsData, GetClusterMetricsError, GetClusterMetricsResponse, GetClusterNetworkData, GetClusterNetworkError, GetClusterNetworkResponse, GetClusterNodeData, GetClusterNodeError, GetClusterNodeResponse, GetClusterResponse, GetConnectionData, GetConnectionError, GetConnectionResponse, GetCostChangesData, GetCostChangesError, GetCostChangesResponse, GetCostForecastData, GetCostForecastError, GetCostForecastResponse, GetCostsData, GetCostsError, GetCostsResponse, GetCqlConsoleData, GetCqlConsoleError, GetCqlConsoleResponse, GetCqlStatementData, GetCqlStatementError, GetCqlStatementResponse, GetDiagnosisData, GetDiagnosisError, GetDiagnosisResponse, GetDiagnosticsData, GetDiagnosticsError, GetDiagnosticsResponse, GetDrillData, GetDrillError, GetDrillResponse, GetImageData, GetImageError, GetImageResponse, GetImportData, GetImportError, GetImportResponse, GetInvitationOfferData, GetInvitationOfferError, GetInvitationOfferResponse, GetInvoiceData, GetInvoiceError, GetInvoiceResponse, GetLogArchiveData, GetLogArchiveError, GetLogArchiveResponse, GetMaintenanceWindowsData, GetMaintenanceWindowsError, GetMaintenanceWindowsResponse, GetMetricsCatalogueData, GetMetricsCatalogueError, GetMetricsCatalogueResponse, GetMetricsTokenData, GetMetricsTokenError, GetMetricsTokenResponse, GetNetworkConnectionData, GetNetworkConnectionError, GetNetworkConnectionResponse, GetNodeTuningData, GetNodeTuningError, GetNodeTuningResponse, GetOperationData, GetOperationError, GetOperationResponse, GetOrganisationData, GetOrganisationError, GetOrganisationResponse, GetOrganisationRoleData, GetOrganisationRoleError, GetOrganisationRoleResponse, GetRepairMapData, GetRepairMapError, GetRepairMapResponse, GetRepairRunData, GetRepairRunError, GetRepairRunResponse, GetRepairsData, GetRepairsError, GetRepairsResponse, GetRestoreData, GetRestoreError, GetRestoreResponse, GetRoleChoicesData, GetRoleChoicesError, GetRoleChoicesResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetSessionData, GetSessionError, GetSessionResponse, GetSizingChoicesData, GetSizingChoicesError, GetSizingChoicesResponse, GetTableMetricsData, GetTableMetricsError, GetTableMetricsResponse, GetTableSchemaData, GetTableSchemaError, GetTableSchemaResponse, GrantRoleData, GrantRoleError, GrantRoleResponse, KeepTestDriveData, KeepTestDriveError, KeepTestDriveResponse, ListAdviceData, ListAdviceError, ListAdviceResponse, ListAlertDeliveriesData, ListAlertDeliveriesError, ListAlertDeliveriesResponse, ListAlertReceiversData, ListAlertReceiversError, ListAlertReceiversResponse, ListAlertRulesData, ListAlertRulesError, ListAlertRulesResponse, ListAlertsData, ListAlertsError, ListAlertSilencesData, ListAlertSilencesError, ListAlertSilencesResponse, ListAlertsResponse, ListAuditRecordsData, ListAuditRecordsError, ListAuditRecordsResponse, ListBackupLocationsData, ListBackupLocationsError, ListBackupLocationsResponse, ListBackupSchedulesData, ListBackupSchedulesError, ListBackupSchedulesResponse, ListBackupsData, ListBackupsError, ListBackupsResponse, ListBudgetsData, ListBudgetsError, ListBudgetsResponse, ListCeilingsData, ListCeilingsError, ListCeilingsResponse, ListCloudAccountsData, ListCloudAccountsError, ListCloudAccountsResponse, ListClusterAlertsData, ListClusterAlertsError, ListClusterAlertsResponse, ListClusterBackupsData, ListClusterBackupsError, ListClusterBackupsResponse, ListClusterFindingsData, ListClusterFindingsError, ListClusterFindingsResponse, ListClusterFiringAlertsData, ListClusterFiringAlertsError, ListClusterFiringAlertsResponse, ListClusterNodesData, ListClusterNodesError, ListClusterNodesResponse, ListClustersData, ListClustersError, ListClustersResponse, ListCqlStatementsData, ListCqlStatementsError, ListCqlStatementsResponse, ListDrillsData, ListDrillsError, ListDrillsResponse, ListFindingsData, ListFindingsError, ListFindingsResponse, ListFiringAlertsData, ListFiringAlertsError, ListFiringAlertsResponse, ListImagesData, ListImagesError, ListImagesResponse, ListImportsData, ListImportsError, ListImportsResponse, ListInvitationsData, ListInvitationsError, ListInvitationsResponse, ListMembersData, ListMembersError, ListMembersResponse, ListNetworkConnectionsData, ListNetworkConnectionsError, ListNetworkConnectionsResponse, ListOperationsData, ListOperationsError, ListOperationsResponse, ListOrganisationRolesData, ListOrganisationRolesError, ListOrganisationRolesResponse, ListPriceListsData, ListPriceListsError, ListPriceListsResponse, ListPricesData, ListPricesError, ListPricesResponse, ListRepairRunsData, ListRepairRunsError, ListRepairRunsResponse, ListRepairSegmentsData, ListRepairSegmentsError, ListRepairSegmentsResponse, ListRepairTablesData, ListRepairTablesError, ListRepairTablesResponse, ListRestoresData, ListRestoresError, ListRestoresResponse, ListRolesData, ListRolesError, ListRolesResponse, ListSavingsData, ListSavingsError, ListSavingsResponse, ListServiceAccountsData, ListServiceAccountsError, ListServiceAccountsResponse, ListTableChangesData, ListTableChangesError, ListTableChangesResponse, ListTableMetricsData, ListTableMetricsError, ListTableMetricsResponse, ListTokensData, ListTokensError, ListTokensResponse, ListUsageData, ListUsageError, ListUsageResponse, MakeImageDefaultData, MakeImageDefaultError, MakeImageDefaultResponse, NextCqlPageData, NextCqlPageError, NextCqlPageResponse, OpenCqlSessionData, OpenCqlSessionError, OpenCqlSessionResponse, PauseOperationData, PauseOperationError, PauseOperationResponse, PlanAdviceData, PlanAdviceError, PlanAdviceResponse, PlanBackupLocationPurgeData, PlanBackupLocationPurgeError, PlanBackupLocationPurgeResponse, PlanChangeData, PlanChangeError, PlanChangeResponse, PlanCloneData, PlanCloneError, PlanCloneResponse, PlanDrillData, PlanDrillError, PlanDrillResponse, PlanImportData, PlanImportError, PlanImportResponse, PlanRepairData, PlanRepairError, PlanRepairResponse, PlanRestoreData, PlanRestoreError, PlanRestoreResponse, PlanSizeData, PlanSizeError, PlanSizeResponse, PlanTableChangeUndoData, PlanTableChangeUndoError, PlanTableChangeUndoResponse, PlanTakeOverData, PlanTakeOverError, PlanTakeOverResponse, PurgeBackupLocationData, PurgeBackupLocationError, PurgeBackupLocationResponse, ReadCqlSchemaData, ReadCqlSchemaError, ReadCqlSchemaResponse, RefreshRolesData, RefreshRolesError, RefreshRolesResponse, RegisterImageData, RegisterImageError, RegisterImageResponse, RemoveCeilingData, RemoveCeilingError, RemoveCeilingResponse, RemoveMemberData, RemoveMemberError, RemoveMemberResponse, ReplaceAllowlistData, ReplaceAllowlistError, ReplaceAllowlistResponse, ReplaceBackupScheduleData, ReplaceBackupScheduleError, ReplaceBackupScheduleResponse, ReplayAlertDeliveryData, ReplayAlertDeliveryError, ReplayAlertDeliveryResponse, RestoreAdviceData, RestoreAdviceError, RestoreAdviceResponse, RestoreBackupData, RestoreBackupError, RestoreBackupResponse, RestoreImageData, RestoreImageError, RestoreImageResponse, ResumeOperationData, ResumeOperationError, ResumeOperationResponse, RetryOperationData, RetryOperationError, RetryOperationResponse, RevealBackupKeyData, RevealBackupKeyError, RevealBackupKeyResponse, RevealCredentialsData, RevealCredentialsError, RevealCredentialsResponse, RevealRolePasswordData, RevealRolePasswordError, RevealRolePasswordResponse, ReviewClusterData, ReviewClusterError, ReviewClusterResponse, RevokeInvitationData, RevokeInvitationError, RevokeInvitationResponse, RevokeMetricsTokenData, RevokeMetricsTokenError, RevokeMetricsTokenResponse, RevokeRoleData, RevokeRoleError, RevokeRoleResponse, RevokeTokenData, RevokeTokenError, RevokeTokenResponse, RotateAlertReceiverSecretData, RotateAlertReceiverSecretError, RotateAlertReceiverSecretResponse, RotateCredentialsData, RotateCredentialsError, RotateCredentialsResponse, RotateRolePasswordData, RotateRolePasswordError, RotateRolePasswordResponse, RunCqlData, RunCqlError, RunCqlResponse, RunRepairData, RunRepairError, RunRepairResponse, SetCeilingData, SetCeilingError, SetCeilingResponse, SetDrillScheduleData, SetDrillScheduleError, SetDrillScheduleResponse, SetLogArchiveData, SetLogArchiveError, SetLogArchiveResponse, SetMaintenanceWindowsData, SetMaintenanceWindowsError, SetMaintenanceWindowsResponse, SetRepairPolicyData, SetRepairPolicyError, SetRepairPolicyResponse, SetRepairScheduleData, SetRepairScheduleError, SetRepairScheduleResponse, StartDrillData, StartDrillError, StartDrillResponse, TakeBackPriceData, TakeBackPriceError, TakeBackPriceResponse, TakeOverData, TakeOverError, TakeOverResponse, TestAlertReceiverData, TestAlertReceiverError, TestAlertReceiverResponse, UndoTableChangeData, UndoTableChangeError, UndoTableChangeResponse, UpdateAccessSettingsData, UpdateAccessSettingsError, UpdateAccessSettingsResponse, UpdateAlertReceiverData, UpdateAlertReceiverError, UpdateAlertReceiverResponse, UpdateAlertRuleData, UpdateAlertRuleError, UpdateAlertRuleResponse, UpdateBackupLocationData, UpdateBackupLocationError, UpdateBackupLocationResponse, UpdateBudgetData, UpdateBudgetError, UpdateBudgetResponse, UpdateCloudAccountData, UpdateCloudAccountError, UpdateCloudAccountResponse, UpdateClusterData, UpdateClusterError, UpdateClusterResponse, UpdateOrganisationRoleData, UpdateOrganisationRoleError, UpdateOrganisationRoleResponse, UpdateRoleData, UpdateRoleError, UpdateRoleResponse, UpdateServiceAccountData, UpdateServiceAccountError, UpdateServiceAccountResponse, UploadPricesData, UploadPricesError, UploadPricesResponse, VerifyBackupData, VerifyBackupError, VerifyBackupResponse } from '../types.gen';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -155,6 +155,45 @@ export const listAlertDeliveriesOptions = (options: Options<ListAlertDeliveriesD
     },
     queryKey: listAlertDeliveriesQueryKey(options)
 });
+
+export const getAlertDeliveryQueryKey = (options: Options<GetAlertDeliveryData>) => createQueryKey('getAlertDelivery', options);
+
+/**
+ * Get Alert Delivery
+ *
+ * One delivery with the message itself.
+ */
+export const getAlertDeliveryOptions = (options: Options<GetAlertDeliveryData>) => queryOptions<GetAlertDeliveryResponse, GetAlertDeliveryError, GetAlertDeliveryResponse, ReturnType<typeof getAlertDeliveryQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getAlertDelivery({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getAlertDeliveryQueryKey(options)
+});
+
+/**
+ * Replay Alert Delivery
+ *
+ * Sends the message once more, whether it arrived or was given up: as a delivery of its own.
+ */
+export const replayAlertDeliveryMutation = (options?: Partial<Options<ReplayAlertDeliveryData>>): UseMutationOptions<ReplayAlertDeliveryResponse, ReplayAlertDeliveryError, Options<ReplayAlertDeliveryData>> => {
+    const mutationOptions: UseMutationOptions<ReplayAlertDeliveryResponse, ReplayAlertDeliveryError, Options<ReplayAlertDeliveryData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await replayAlertDelivery({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
 
 /**
  * Rotate Alert Receiver Secret
@@ -3603,6 +3642,162 @@ export const getOrganisationOptions = (options?: Options<GetOrganisationData>) =
     queryKey: getOrganisationQueryKey(options)
 });
 
+export const getAccessSettingsQueryKey = (options?: Options<GetAccessSettingsData>) => createQueryKey('getAccessSettings', options);
+
+/**
+ * Get Access Settings
+ *
+ * What holds for the API tokens of the organisation.
+ */
+export const getAccessSettingsOptions = (options?: Options<GetAccessSettingsData>) => queryOptions<GetAccessSettingsResponse, GetAccessSettingsError, GetAccessSettingsResponse, ReturnType<typeof getAccessSettingsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getAccessSettings({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getAccessSettingsQueryKey(options)
+});
+
+/**
+ * Update Access Settings
+ *
+ * Changes what holds for API tokens that are made from now on. What is left out stays; null takes a limit away.
+ */
+export const updateAccessSettingsMutation = (options?: Partial<Options<UpdateAccessSettingsData>>): UseMutationOptions<UpdateAccessSettingsResponse, UpdateAccessSettingsError, Options<UpdateAccessSettingsData>> => {
+    const mutationOptions: UseMutationOptions<UpdateAccessSettingsResponse, UpdateAccessSettingsError, Options<UpdateAccessSettingsData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateAccessSettings({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getRoleChoicesQueryKey = (options?: Options<GetRoleChoicesData>) => createQueryKey('getRoleChoices', options);
+
+/**
+ * Get Role Choices
+ *
+ * What the built-in roles hold, and what a role can be made of.
+ */
+export const getRoleChoicesOptions = (options?: Options<GetRoleChoicesData>) => queryOptions<GetRoleChoicesResponse, GetRoleChoicesError, GetRoleChoicesResponse, ReturnType<typeof getRoleChoicesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRoleChoices({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRoleChoicesQueryKey(options)
+});
+
+export const listOrganisationRolesQueryKey = (options?: Options<ListOrganisationRolesData>) => createQueryKey('listOrganisationRoles', options);
+
+/**
+ * List Organisation Roles
+ *
+ * The roles that the organisation made, newest first.
+ */
+export const listOrganisationRolesOptions = (options?: Options<ListOrganisationRolesData>) => queryOptions<ListOrganisationRolesResponse, ListOrganisationRolesError, ListOrganisationRolesResponse, ReturnType<typeof listOrganisationRolesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listOrganisationRoles({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listOrganisationRolesQueryKey(options)
+});
+
+/**
+ * Create Organisation Role
+ *
+ * Makes a role: permissions, for all clusters or those with certain tags. Nobody gives what they do not hold.
+ */
+export const createOrganisationRoleMutation = (options?: Partial<Options<CreateOrganisationRoleData>>): UseMutationOptions<CreateOrganisationRoleResponse, CreateOrganisationRoleError, Options<CreateOrganisationRoleData>> => {
+    const mutationOptions: UseMutationOptions<CreateOrganisationRoleResponse, CreateOrganisationRoleError, Options<CreateOrganisationRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createOrganisationRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Delete Organisation Role
+ *
+ * Deletes a role that nobody holds.
+ */
+export const deleteOrganisationRoleMutation = (options?: Partial<Options<DeleteOrganisationRoleData>>): UseMutationOptions<DeleteOrganisationRoleResponse, DeleteOrganisationRoleError, Options<DeleteOrganisationRoleData>> => {
+    const mutationOptions: UseMutationOptions<DeleteOrganisationRoleResponse, DeleteOrganisationRoleError, Options<DeleteOrganisationRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await deleteOrganisationRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getOrganisationRoleQueryKey = (options: Options<GetOrganisationRoleData>) => createQueryKey('getOrganisationRole', options);
+
+/**
+ * Get Organisation Role
+ *
+ * A role, with how many hold it.
+ */
+export const getOrganisationRoleOptions = (options: Options<GetOrganisationRoleData>) => queryOptions<GetOrganisationRoleResponse, GetOrganisationRoleError, GetOrganisationRoleResponse, ReturnType<typeof getOrganisationRoleQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getOrganisationRole({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getOrganisationRoleQueryKey(options)
+});
+
+/**
+ * Update Organisation Role
+ *
+ * Changes a role for everybody who holds it, at once. What is left out stays; `tags: null` means all clusters.
+ */
+export const updateOrganisationRoleMutation = (options?: Partial<Options<UpdateOrganisationRoleData>>): UseMutationOptions<UpdateOrganisationRoleResponse, UpdateOrganisationRoleError, Options<UpdateOrganisationRoleData>> => {
+    const mutationOptions: UseMutationOptions<UpdateOrganisationRoleResponse, UpdateOrganisationRoleError, Options<UpdateOrganisationRoleData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateOrganisationRole({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
 export const listPriceListsQueryKey = (options?: Options<ListPriceListsData>) => createQueryKey('listPriceLists', options);
 
 /**
@@ -3730,6 +3925,84 @@ export const takeOverMutation = (options?: Partial<Options<TakeOverData>>): UseM
     const mutationOptions: UseMutationOptions<TakeOverResponse, TakeOverError, Options<TakeOverData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await takeOver({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const listServiceAccountsQueryKey = (options?: Options<ListServiceAccountsData>) => createQueryKey('listServiceAccounts', options);
+
+/**
+ * List Service Accounts
+ *
+ * Identities that are no person, newest first.
+ */
+export const listServiceAccountsOptions = (options?: Options<ListServiceAccountsData>) => queryOptions<ListServiceAccountsResponse, ListServiceAccountsError, ListServiceAccountsResponse, ReturnType<typeof listServiceAccountsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listServiceAccounts({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listServiceAccountsQueryKey(options)
+});
+
+/**
+ * Create Service Account
+ *
+ * Makes an identity that is no person. Its tokens (create_token) outlive whoever makes them.
+ */
+export const createServiceAccountMutation = (options?: Partial<Options<CreateServiceAccountData>>): UseMutationOptions<CreateServiceAccountResponse, CreateServiceAccountError, Options<CreateServiceAccountData>> => {
+    const mutationOptions: UseMutationOptions<CreateServiceAccountResponse, CreateServiceAccountError, Options<CreateServiceAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createServiceAccount({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+export const getServiceAccountQueryKey = (options: Options<GetServiceAccountData>) => createQueryKey('getServiceAccount', options);
+
+/**
+ * Get Service Account
+ *
+ * A service account, with how many tokens of it work.
+ */
+export const getServiceAccountOptions = (options: Options<GetServiceAccountData>) => queryOptions<GetServiceAccountResponse, GetServiceAccountError, GetServiceAccountResponse, ReturnType<typeof getServiceAccountQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getServiceAccount({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getServiceAccountQueryKey(options)
+});
+
+/**
+ * Update Service Account
+ *
+ * Changes a service account. Disabling it ends its tokens at once and for good.
+ */
+export const updateServiceAccountMutation = (options?: Partial<Options<UpdateServiceAccountData>>): UseMutationOptions<UpdateServiceAccountResponse, UpdateServiceAccountError, Options<UpdateServiceAccountData>> => {
+    const mutationOptions: UseMutationOptions<UpdateServiceAccountResponse, UpdateServiceAccountError, Options<UpdateServiceAccountData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateServiceAccount({
                 ...options,
                 ...fnOptions,
                 throwOnError: true
