@@ -49,29 +49,29 @@ def create_service_account(request: HttpRequest, order: schemas.ServiceAccountOr
 
 
 @router.get(
-    "/service-accounts/{account_id}",
+    "/service-accounts/{service_account_id}",
     operation_id="get_service_account",
     tags=["service accounts"],
     response=schemas.ServiceAccount,
 )
-def get_service_account(request: HttpRequest, account_id: str) -> Any:
+def get_service_account(request: HttpRequest, service_account_id: str) -> Any:
     """A service account, with how many tokens of it work."""
     who = identity(request)
     require(who, Permission.MEMBERS_READ)
-    return queries.get_account(who, account_id)
+    return queries.get_account(who, service_account_id)
 
 
 @router.patch(
-    "/service-accounts/{account_id}",
+    "/service-accounts/{service_account_id}",
     operation_id="update_service_account",
     tags=["service accounts"],
     response=schemas.ServiceAccount,
 )
-def update_service_account(request: HttpRequest, account_id: str, change: schemas.ServiceAccountChange) -> Any:
+def update_service_account(request: HttpRequest, service_account_id: str, change: schemas.ServiceAccountChange) -> Any:
     """Changes a service account. Disabling it ends its tokens at once and for good."""
     return actions.update_account(
         identity(request),
-        account_id,
+        service_account_id,
         name=change.name,
         description=change.description,
         contact=change.contact,

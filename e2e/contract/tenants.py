@@ -42,7 +42,7 @@ def make() -> Tenants:
 def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from django.utils import timezone
 
-    from backend.accounts.models import ApiToken, Invitation, Membership, Organisation, User
+    from backend.accounts.models import ApiToken, CustomRole, Invitation, Membership, Organisation, ServiceAccount, User
     from backend.accounts.queries import hash_secret
     from backend.advisor.models import AdviceItem, TableChange, TableSchema
     from backend.alerts.models import AlertDelivery, AlertReceiver
@@ -87,6 +87,16 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         secret_hash=hash_secret(f"invitation {name}"),
         created_by=owner,
         expires_at=now + timedelta(days=7),
+    )
+    custom_role = CustomRole.objects.create(
+        organisation=organisation, name=f"{name} readers", permissions=["clusters:read"], created_by=owner.email
+    )
+    service_account = ServiceAccount.objects.create(
+        organisation=organisation,
+        name=f"{name} pipeline",
+        contact=f"ops@{name}.example",
+        role="operator",
+        created_by=owner.email,
     )
     account = CloudAccount.objects.create(
         organisation=organisation,
@@ -341,6 +351,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     )
     return token, {
         "organisation_id": organisation.id,
+        "role_id": custom_role.id,
+        "service_account_id": service_account.id,
         "account_id": account.id,
         "cluster_id": cluster.id,
         "doomed_cluster_id": clusters[1].id,

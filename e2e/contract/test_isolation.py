@@ -26,6 +26,8 @@ NOBODYS = {"rule": "node-down"}
 # Bodies of the writes that need one; the others take none.
 BODIES: dict[str, dict[str, Any]] = {
     "change_member_role": {"role": "viewer"},
+    "update_organisation_role": {"name": "taken over"},
+    "update_service_account": {"name": "taken over"},
     "update_cloud_account": {"name": "taken over"},
     "update_cluster": {"name": "taken-over"},
     "extend_test_drive": {"hours": 24},

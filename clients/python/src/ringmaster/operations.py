@@ -1894,10 +1894,12 @@ class Operations(ABC):
         answer: models.RoleChoices = self._ask(models.RoleChoices, "GET", "/api/v1/organisation/role-choices")
         return answer
 
-    def get_service_account(self, account_id: str) -> models.ServiceAccount:
+    def get_service_account(self, service_account_id: str) -> models.ServiceAccount:
         """A service account, with how many tokens of it work."""
         answer: models.ServiceAccount = self._ask(
-            models.ServiceAccount, "GET", path_of("/api/v1/service-accounts/{account_id}", account_id=account_id)
+            models.ServiceAccount,
+            "GET",
+            path_of("/api/v1/service-accounts/{service_account_id}", service_account_id=service_account_id),
         )
         return answer
 
@@ -5251,7 +5253,7 @@ class Operations(ABC):
     @overload
     def update_service_account(
         self,
-        account_id: str,
+        service_account_id: str,
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
@@ -5261,7 +5263,7 @@ class Operations(ABC):
     @overload
     def update_service_account(
         self,
-        account_id: str,
+        service_account_id: str,
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
@@ -5270,7 +5272,7 @@ class Operations(ABC):
 
     def update_service_account(
         self,
-        account_id: str,
+        service_account_id: str,
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
@@ -5280,7 +5282,7 @@ class Operations(ABC):
         answer: models.ServiceAccount | None = self._ask(
             models.ServiceAccount,
             "PATCH",
-            path_of("/api/v1/service-accounts/{account_id}", account_id=account_id),
+            path_of("/api/v1/service-accounts/{service_account_id}", service_account_id=service_account_id),
             body=body,
             key=idempotency_key,
             dry_run=dry_run,

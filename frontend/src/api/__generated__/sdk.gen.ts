@@ -4126,7 +4126,7 @@ export const getServiceAccount = <ThrowOnError extends boolean = false>(options:
             name: 'ringmaster_session',
             type: 'apiKey'
         }],
-    url: '/api/v1/service-accounts/{account_id}',
+    url: '/api/v1/service-accounts/{service_account_id}',
     ...options
 });
 
@@ -4145,7 +4145,7 @@ export const updateServiceAccount = <ThrowOnError extends boolean = false>(optio
             name: 'ringmaster_session',
             type: 'apiKey'
         }],
-    url: '/api/v1/service-accounts/{account_id}',
+    url: '/api/v1/service-accounts/{service_account_id}',
     ...options,
     headers: {
         'Content-Type': 'application/json',

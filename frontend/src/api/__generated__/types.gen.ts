@@ -27179,12 +27179,12 @@ export type GetServiceAccountData = {
     body?: never;
     path: {
         /**
-         * Account Id
+         * Service Account Id
          */
-        account_id: string;
+        service_account_id: string;
     };
     query?: never;
-    url: '/api/v1/service-accounts/{account_id}';
+    url: '/api/v1/service-accounts/{service_account_id}';
 };
 
 export type GetServiceAccountErrors = {
@@ -27239,12 +27239,12 @@ export type UpdateServiceAccountData = {
     };
     path: {
         /**
-         * Account Id
+         * Service Account Id
          */
-        account_id: string;
+        service_account_id: string;
     };
     query?: never;
-    url: '/api/v1/service-accounts/{account_id}';
+    url: '/api/v1/service-accounts/{service_account_id}';
 };
 
 export type UpdateServiceAccountErrors = {
