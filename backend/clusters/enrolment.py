@@ -11,13 +11,13 @@ import hmac
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from backend.clusters import authorities, pki
 from backend.clusters.models import Node, NodeEnrolment
 from backend.clusters.pki import Authority, RequestRefused, Usage
-from backend.core.secrets import master_key
 
 TOKEN_LIFE = timedelta(hours=1)
 AGENT_CERTIFICATE_DAYS = 30
@@ -64,7 +64,8 @@ class Certificates:
 def issue(node: Node) -> str:
     """The one-time token for a node's machine, good for an hour from now while it is unused.
 
-    Derived from the node's id and the master key, not random: two workers that race through a crash hand out the same.
+    Derived from the node's id and the installation's signing key, not random: two workers that race through a crash
+    hand out the same.
     """
     token = _token(node.id)
     expires_at = timezone.now() + TOKEN_LIFE
@@ -76,8 +77,13 @@ def issue(node: Node) -> str:
 
 
 def _token(node_id: str) -> str:
-    digest = hmac.digest(master_key().key, f"enrolment token|{node_id}".encode(), "sha256")
+    digest = hmac.digest(_key(), f"enrolment token|{node_id}".encode(), "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _key() -> bytes:
+    """Not the master key, which changes and may be in a key service: what is derived must be the same tomorrow."""
+    return str(settings.SECRET_KEY).encode()
 
 
 def _hash(token: str) -> bytes:
@@ -166,7 +172,7 @@ def engine_certificate_serial(node_id: str, operation_id: str) -> int:
 
     159 bits that nobody can guess, as authorities are asked to choose them.
     """
-    digest = hmac.digest(master_key().key, f"engine certificate|{node_id}|{operation_id}".encode(), "sha256")
+    digest = hmac.digest(_key(), f"engine certificate|{node_id}|{operation_id}".encode(), "sha256")
     return int.from_bytes(digest[:20], "big") >> 1
 
 

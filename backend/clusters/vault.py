@@ -2,7 +2,8 @@
 
 from backend.clusters.models import Secret
 from backend.clusters.states import SecretPurpose
-from backend.core.secrets import Sealed, master_key, seal, unseal
+from backend.core import master_keys
+from backend.core.secrets import Sealed
 
 
 class SecretMissing(LookupError):
@@ -11,7 +12,7 @@ class SecretMissing(LookupError):
 
 def keep(owner: str, purpose: SecretPurpose, value: bytes, *, certificate: str = "") -> None:
     """Stores a secret in the place of the one that was there. `certificate`: PEM that goes with a key; public."""
-    sealed = seal(master_key(), value, owner=owner, purpose=purpose)
+    sealed = master_keys.sealed(value, owner=owner, purpose=purpose)
     Secret.objects.update_or_create(
         owner=owner,
         purpose=purpose,
@@ -29,15 +30,15 @@ def find(owner: str, purpose: SecretPurpose) -> Secret | None:
 
 
 def opened(secret: Secret) -> bytes:
-    """Raises backend.core.secrets.SecretUnreadable."""
+    """Raises backend.core.secrets.SecretUnreadable and master_keys.KeyServiceUnavailable."""
     sealed = Sealed(
         ciphertext=bytes(secret.ciphertext), wrapped_key=bytes(secret.wrapped_key), master_key_id=secret.master_key_id
     )
-    return unseal(master_key(), sealed, owner=secret.owner, purpose=secret.purpose)
+    return master_keys.opened(sealed, owner=secret.owner, purpose=secret.purpose)
 
 
 def read(owner: str, purpose: SecretPurpose) -> bytes:
-    """Raises SecretMissing and backend.core.secrets.SecretUnreadable."""
+    """Raises SecretMissing, and what `opened` raises."""
     secret = find(owner, purpose)
     if secret is None:
         raise SecretMissing(f"{owner} has no {purpose}")

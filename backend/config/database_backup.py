@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from backend.clusters import vault
 from backend.clusters.models import Secret
-from backend.core.secrets import SecretUnreadable, master_key
+from backend.core.master_keys import keyring
+from backend.core.secrets import SecretUnreadable
 
 FORMAT = 1
 _DUMP, _DESCRIPTION = "database.dump", "back-up.json"
@@ -55,7 +55,7 @@ def back_up(folder: Path) -> Description:
     try:
         dump = made / _DUMP
         # First, so that a key that came into use meanwhile cannot be missing: the dump is of this moment or later.
-        keys, migrations = _keys_in_use(), _applied()
+        keys, migrations = keys_in_use(), _applied()
         os.close(os.open(dump, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _run([_program("pg_dump"), "--format=custom", "--no-owner", "--no-privileges", f"--file={dump}"])
         description = Description(
@@ -113,12 +113,12 @@ def _described(folder: Path) -> Description:
 
 
 def _refuse_other_keys(description: Description) -> None:
-    missing = sorted(set(description.master_key_ids) - {master_key().id})
+    missing = sorted(set(description.master_key_ids) - keyring().ids)
     if missing:
         raise BackUpError(
             f"The secrets in this back-up were encrypted with master key {', '.join(missing)}, but "
-            f"{settings.ENV.ringmaster_master_key_file} holds {master_key().id}. Put the key file of that installation "
-            "there: without it no secret can ever be read."
+            f"this installation has {', '.join(sorted(keyring().ids))}. Put the key file of that installation into "
+            "RINGMASTER_MASTER_KEY_FILE or RINGMASTER_FORMER_MASTER_KEY_FILES: without it no secret can ever be read."
         )
 
 
@@ -171,7 +171,7 @@ def _load(dump: Path) -> None:
             raise BackUpError(f"Postgres did not take the back-up: {words[0] if words else 'it was ended'}")
 
 
-def _keys_in_use() -> list[str]:
+def keys_in_use() -> list[str]:
     """The ids of all master keys that some row is encrypted with."""
     with connection.cursor() as cursor:
         cursor.execute(

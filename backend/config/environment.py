@@ -1,7 +1,5 @@
 """Every environment variable the control plane reads, typed and checked once at boot."""
 
-import base64
-import binascii
 import ipaddress
 import json
 import sys
@@ -11,6 +9,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from backend.core.key_files import parsed
 
 
 def _database_url(value: str) -> str:
@@ -55,11 +55,9 @@ def _secret_key_file(value: Path) -> Path:
 
 def _master_key_file(value: Path) -> Path:
     try:
-        key = base64.b64decode(_readable_file(value).read_text().strip(), validate=True)
-    except binascii.Error:
-        key = b""
-    if len(key) != 32:
-        raise ValueError(f"{value} must hold 32 bytes in base64 (make them with: openssl rand -base64 32)")
+        parsed(_readable_file(value).read_text())
+    except ValueError as error:
+        raise ValueError(str(error) if str(value) in str(error) else f"{value} {error}") from error
     return value
 
 
@@ -81,6 +79,12 @@ class Env(BaseSettings):
     )
     ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)]
     ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)]
+    ringmaster_former_master_key_files: Annotated[list[Path], NoDecode] = Field(
+        default=[], description="Keys that still open what was encrypted before a rotation, comma separated"
+    )
+    ringmaster_master_key_minutes: int = Field(
+        default=60, ge=1, le=1440, description="How long a key from a key service is held without asking again"
+    )
     ringmaster_public_url: Annotated[str, AfterValidator(_http_url)] = Field(
         description="Where people open the console"
     )
@@ -195,6 +199,7 @@ class Env(BaseSettings):
     debug: bool = False
 
     @field_validator(
+        "ringmaster_former_master_key_files",
         "ringmaster_allowed_hosts",
         "ringmaster_gcp_agents_from",
         "ringmaster_aws_regions",
@@ -206,6 +211,11 @@ class Env(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("ringmaster_former_master_key_files")
+    @classmethod
+    def _former_keys(cls, value: list[Path]) -> list[Path]:
+        return [_master_key_file(each) for each in value]
 
     @field_validator("ringmaster_alert_networks")
     @classmethod
@@ -263,9 +273,9 @@ class Env(BaseSettings):
     def secret_key(self) -> str:
         return self.ringmaster_secret_key_file.read_text().strip()
 
-    def master_key(self) -> bytes:
-        """The 32 bytes that wrap every data key."""
-        return base64.b64decode(self.ringmaster_master_key_file.read_text().strip())
+    def master_key_files(self) -> list[Path]:
+        """The one that seals, and those that only open."""
+        return [self.ringmaster_master_key_file, *self.ringmaster_former_master_key_files]
 
     def alerts_token(self) -> str:
         """What Alertmanager shows; empty: there is none."""

@@ -8,12 +8,18 @@ from django.db.models.functions import Now
 
 from backend.console.models import SealedText
 from backend.console.states import SecretPurpose
-from backend.core.secrets import Sealed, master_key, seal, unseal
+from backend.core import master_keys
+from backend.core.secrets import Sealed
+
+
+def bound_purpose(purpose: str) -> str:
+    """As the encryption is bound to."""
+    return f"cql-{purpose}"
 
 
 def keep(owner: str, purpose: SecretPurpose, content: Any, *, until: datetime) -> None:
     """`content` is JSON. It takes the place of what was kept before."""
-    sealed = seal(master_key(), json.dumps(content).encode(), owner=owner, purpose=f"cql-{purpose}")
+    sealed = master_keys.sealed(json.dumps(content).encode(), owner=owner, purpose=bound_purpose(purpose))
     SealedText.objects.update_or_create(
         owner=owner,
         purpose=purpose,
@@ -33,7 +39,7 @@ def find(owner: str, purpose: SecretPurpose) -> Any | None:
     sealed = Sealed(
         ciphertext=bytes(row.ciphertext), wrapped_key=bytes(row.wrapped_key), master_key_id=row.master_key_id
     )
-    return json.loads(unseal(master_key(), sealed, owner=owner, purpose=f"cql-{purpose}"))
+    return json.loads(master_keys.opened(sealed, owner=owner, purpose=bound_purpose(purpose)))
 
 
 def put_off(owner: str, purpose: SecretPurpose, *, until: datetime) -> None:

@@ -15,15 +15,16 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
+from backend.core import master_keys
 from backend.core.errors import Conflict, Invalid
 from backend.core.models import IdempotencyRecord
-from backend.core.secrets import Sealed, master_key, seal, unseal
+from backend.core.secrets import Sealed
 
 HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "Idempotency-Replayed"
 KEPT = timedelta(hours=24)
 KEY_PATTERN = r"^[!-~]{1,255}$"
-_PURPOSE = "idempotent-answer"
+PURPOSE = "idempotent-answer"
 
 
 def once(
@@ -40,7 +41,7 @@ def once(
             hint="Use a new UUID for each thing you want to do.",
         )
     request_hash = _hash(request)
-    owner = f"{organisation_id}/{user_id}/{key}".replace("|", "%7C")
+    owner = owner_of(organisation_id, user_id, key)
     with transaction.atomic():
         if not _try_lock(owner):
             raise Conflict(
@@ -63,6 +64,11 @@ def once(
         if response.status_code < 500 and isinstance(response, HttpResponse):
             _remember(response, owner, organisation_id, user_id, key, request_hash)
         return response
+
+
+def owner_of(organisation_id: str, user_id: str, key: str) -> str:
+    """Whose an answer is, as its encryption is bound to."""
+    return f"{organisation_id}/{user_id}/{key}".replace("|", "%7C")
 
 
 def _run_or_undo(run: Callable[[], HttpResponseBase]) -> HttpResponseBase:
@@ -92,7 +98,7 @@ def _remember(
 ) -> None:
     # Encrypted, because an answer may hold a secret that is shown once (a token, a password, an invitation).
     answer = json.dumps({"content_type": response.get("Content-Type"), "body": response.content.decode()})
-    sealed = seal(master_key(), answer.encode(), owner=owner, purpose=_PURPOSE)
+    sealed = master_keys.sealed(answer.encode(), owner=owner, purpose=PURPOSE)
     IdempotencyRecord.objects.create(
         organisation_id=organisation_id,
         user_id=user_id,
@@ -110,7 +116,7 @@ def _replay(record: IdempotencyRecord, owner: str) -> HttpResponse:
     sealed = Sealed(
         ciphertext=bytes(record.ciphertext), wrapped_key=bytes(record.wrapped_key), master_key_id=record.master_key_id
     )
-    answer = json.loads(unseal(master_key(), sealed, owner=owner, purpose=_PURPOSE))
+    answer = json.loads(master_keys.opened(sealed, owner=owner, purpose=PURPOSE))
     response = HttpResponse(answer["body"], status=record.status, content_type=answer["content_type"])
     response[REPLAYED_HEADER] = "true"
     return response

@@ -1,14 +1,13 @@
 """Envelope encryption of what is kept in Postgres but must not be readable there.
 
 Every value gets a data key of its own (AES-256-GCM), and the data key is wrapped by the installation's master key,
-which lives in a file outside the database. Owner and purpose are authenticated with both, so that a row copied over
-another row does not open. The functions are pure; only `master_key` reads the settings.
+which lives outside the database (master_keys.py). Owner and purpose are authenticated with both, so that a row copied
+over another row does not open. The functions are pure.
 """
 
 import hashlib
 import os
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -73,12 +72,18 @@ def unseal(master: MasterKey, sealed: Sealed, *, owner: str, purpose: str) -> by
         raise SecretUnreadable(f"{purpose} of {owner} was changed or belongs to another row") from error
 
 
-@lru_cache(maxsize=1)
-def master_key() -> MasterKey:
-    """The installation's key, read once per process from RINGMASTER_MASTER_KEY_FILE."""
-    from django.conf import settings  # here, so that the rest of the module needs no settings
-
-    return MasterKey(settings.ENV.master_key())
+def rewrapped(former: MasterKey, master: MasterKey, sealed: Sealed, *, owner: str, purpose: str) -> Sealed:
+    """The same ciphertext, its data key wrapped by another master key. Raises SecretUnreadable."""
+    bound_to = _associated_data(owner, purpose)
+    try:
+        data_key = _decrypt(former.key, bytes(sealed.wrapped_key), bound_to)
+    except InvalidTag as error:
+        raise SecretUnreadable(f"{purpose} of {owner} was changed or belongs to another row") from error
+    return Sealed(
+        ciphertext=sealed.ciphertext,
+        wrapped_key=_encrypt(master.key, data_key, bound_to),
+        master_key_id=master.id,
+    )
 
 
 def _associated_data(owner: str, purpose: str) -> bytes:

@@ -20,6 +20,8 @@ from pytest_django import DjangoDbBlocker
 from backend.config import database_backup
 from backend.config.database_backup import BackUpError, back_up, restore
 from backend.config.environment import Env
+from backend.core.key_files import WrappedKey, parsed
+from backend.core.master_keys import Keyring, opened_by_service
 from backend.core.secrets import MasterKey
 from e2e.serving import serving
 from infra.local import migrated, services
@@ -102,6 +104,10 @@ def test_neither_the_master_key_nor_a_file_that_others_can_read_is_in_it(install
         assert base64.b64decode(key) not in file.read_bytes()
 
 
+def ring(key: MasterKey | WrappedKey) -> Keyring:
+    return Keyring([key], held_seconds=60, opened=opened_by_service)
+
+
 @pytest.fixture
 def here(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
@@ -111,7 +117,7 @@ def here(
     env = Env(**environment)
     connection = ConnectionHandler({"default": env.database()})["default"]
     monkeypatch.setattr(database_backup, "connection", connection)
-    monkeypatch.setattr(database_backup, "master_key", lambda: MasterKey(env.master_key()))
+    monkeypatch.setattr(database_backup, "keyring", lambda: ring(parsed(env.ringmaster_master_key_file.read_text())))
     with django_db_blocker.unblock():
         yield installation
         connection.close()
@@ -125,8 +131,8 @@ def refused(folder: Path, *, replace: bool = True) -> str:
 
 def test_another_key_is_refused_and_nothing_changes(here: Installation, monkeypatch: pytest.MonkeyPatch):
     before = here.sql("SELECT xmin::text, name FROM accounts_organisation")
-    monkeypatch.setattr(database_backup, "master_key", lambda: MasterKey(secrets.token_bytes(32)))
-    assert "Put the key file of that installation there" in refused(here.folder / "saved")
+    monkeypatch.setattr(database_backup, "keyring", lambda: ring(MasterKey(secrets.token_bytes(32))))
+    assert "Put the key file of that installation into" in refused(here.folder / "saved")
     assert here.sql("SELECT xmin::text, name FROM accounts_organisation") == before
 
 

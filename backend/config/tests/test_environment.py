@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from backend.config.environment import Env, read_environment
+from backend.core.key_files import parsed
+from backend.core.secrets import MasterKey
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def test_it_reads_every_value_typed(good: pytest.MonkeyPatch):
     assert env.is_https is True
     assert env.ringmaster_console_dir is None
     assert env.broker_url == "redis+socket:///run/redis.sock"
-    assert env.master_key() == b"m" * 32
+    assert parsed(env.ringmaster_master_key_file.read_text()) == MasterKey(b"m" * 32)
 
 
 def test_it_reads_the_database_url_in_both_forms(good: pytest.MonkeyPatch):
