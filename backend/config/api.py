@@ -27,7 +27,7 @@ from backend.budgets.api import router as budgets
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
-from backend.config import rehearsal
+from backend.config import rate_limits, rehearsal
 from backend.config.openapi import DESCRIPTION, complete
 from backend.config.reach import within_reach
 from backend.connections.api import router as connections
@@ -102,6 +102,25 @@ def answered_once(run: Run) -> Run:
     return wrapper
 
 
+def within_limits(run: Run) -> Run:
+    """Counts every request of somebody who is known, and refuses those that come too fast before anything is done.
+
+    Outside of `answered_once`: what is refused here is no answer to be kept.
+    """
+    operation = unwrap(run).__self__
+
+    @wraps(run)
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        if not operation.auth_callbacks or (who := find_identity(request)) is None:
+            return run(request, **kwargs)
+        taken = rate_limits.take(who)
+        answer = run(request, **kwargs) if taken.wait is None else error_response(request, taken.refusal())
+        taken.describe(answer)
+        return answer
+
+    return wrapper
+
+
 api = RingmasterAPI(
     title="Ringmaster",
     version="1",
@@ -117,6 +136,7 @@ for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja 
     api.add_exception_handler(problem_class, error_response)  # type: ignore[arg-type]
 api.add_decorator(within_reach, mode="operation")
 api.add_decorator(answered_once, mode="view")
+api.add_decorator(within_limits, mode="view")
 api.add_router("", accounts)
 api.add_router("", organisation_roles)
 api.add_router("", service_accounts)

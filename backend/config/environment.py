@@ -2,12 +2,15 @@
 
 import ipaddress
 import json
+import re
 import sys
+from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.core.key_files import parsed
@@ -59,6 +62,35 @@ def _master_key_file(value: Path) -> Path:
     except ValueError as error:
         raise ValueError(str(error) if str(value) in str(error) else f"{value} {error}") from error
     return value
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """`burst` requests at once, which come back at `per_second`."""
+
+    per_second: float
+    burst: int
+
+    @property
+    def microseconds(self) -> int:
+        """Until one request has come back."""
+        return max(1, round(1_000_000 / self.per_second))
+
+    @property
+    def window(self) -> int:
+        """Seconds until all have come back."""
+        return max(1, ceil(self.burst / self.per_second))
+
+
+def _rate_limit(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value == "off":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?):(\d+)", value)
+    if found is None or not 0 < float(found[1]) <= 1_000_000 or not 0 < int(found[2]) <= 1_000_000:
+        raise ValueError("must be <requests per second>:<requests at once>, for example 50:200, or off")
+    return RateLimit(float(found[1]), int(found[2]))
 
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -196,6 +228,13 @@ class Env(BaseSettings):
     )
     ringmaster_smtp_password_file: Path | None = Field(default=None, description="Of that user")
     ringmaster_smtp_from: str = Field(default="ringmaster@localhost", description="Whom alerts by e-mail are from")
+    ringmaster_rate_limit_caller: Annotated[RateLimit | None, BeforeValidator(_rate_limit), NoDecode] = Field(
+        default=RateLimit(50, 200),
+        description="<requests per second>:<at once> of each API token and each person who is signed in, or off",
+    )
+    ringmaster_rate_limit_organisation: Annotated[RateLimit | None, BeforeValidator(_rate_limit), NoDecode] = Field(
+        default=RateLimit(200, 1000), description="The same for all of an organisation together"
+    )
     debug: bool = False
 
     @field_validator(

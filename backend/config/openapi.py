@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from backend.config import rehearsal
+from backend.config import rate_limits, rehearsal
 from backend.core.errors import Error
 from backend.core.idempotency import HEADER, KEY_PATTERN, REPLAYED_HEADER
 
@@ -17,6 +17,10 @@ Times are ISO 8601 in UTC. Sizes say their unit in their name. Lists answer `ite
 Every answer carries `X-Request-Id`; send one of your own (8 to 64 letters, digits, `.`, `_`, `-`) and it is used.
 Every error has the same body; its `code` is stable. What belongs to another organisation answers 404.
 People who belong to several organisations choose one with the header `Ringmaster-Organisation: org_...`.
+
+Every token, every person and every organisation may send so many requests per second. `RateLimit-Policy` and
+`RateLimit` say how many and what is left; who sends more gets 429 `rate_limited` and `Retry-After`, and nothing was
+done.
 """
 
 _TAGS = {
@@ -72,6 +76,10 @@ _IDEMPOTENCY_PARAMETER = {
     ),
     "schema": {"type": "string", "pattern": KEY_PATTERN, "minLength": 1, "maxLength": 255},
 }
+_RETRY_AFTER = {
+    "description": "Seconds after which to send the request again",
+    "schema": {"type": "integer", "minimum": 0, "example": 1},
+}
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -83,6 +91,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components["schemas"]["Error"] = error
     components["schemas"] = dict(sorted(components["schemas"].items()))
     components["responses"] = {f"Error{status}": _error_response(text) for status, text in _ERRORS.items()}
+    components["responses"]["Error429"]["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    components["headers"] = {**rate_limits.PARAMETERS, "Retry-After": _RETRY_AFTER}
     components["parameters"] = {"DryRun": rehearsal.DESCRIBED, "IdempotencyKey": _IDEMPOTENCY_PARAMETER}
     schema["paths"] = dict(sorted(schema["paths"].items()))
     for path, methods in schema["paths"].items():
@@ -105,15 +115,13 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     public = "security" not in operation
     statuses = {400, 500, 503}
     if not public:
-        statuses |= {401, 403, 404}
+        statuses |= {401, 403, 404, 429}
     if "{" in path:
         statuses.add(404)
     if writes:
         statuses |= {404, 409, 422}
     if writes and public:
         statuses |= {401, 429}
-    if {"events", "diagnostics", "alerts", "cql"} & set(operation.get("tags", ())):
-        statuses.add(429)
     if operation["parameters"]:
         statuses.add(422)
     if "requestBody" in operation:
@@ -123,6 +131,12 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
         {status: {"$ref": f"#/components/responses/Error{status}"} for status in statuses if status not in responses}
     )
     operation["responses"] = {str(status): responses[status] for status in sorted(responses)}
+    if not public:
+        for status, answer in operation["responses"].items():
+            if int(status) < 400:
+                answer.setdefault("headers", {}).update(
+                    {name: {"$ref": f"#/components/headers/{name}"} for name in rate_limits.PARAMETERS}
+                )
     if writes and not public:
         operation["parameters"] = [*operation["parameters"], {"$ref": "#/components/parameters/IdempotencyKey"}]
         rehearsal.describe(operation)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.config.environment import Env, read_environment
+from backend.config.environment import Env, RateLimit, read_environment
 from backend.core.key_files import parsed
 from backend.core.secrets import MasterKey
 
@@ -112,3 +112,16 @@ def test_it_refuses_a_password_that_the_url_of_redis_has_no_place_for(
     good.setenv("REDIS_URL", url)
     with pytest.raises(ValueError, match="RINGMASTER_REDIS_PASSWORD_FILE needs"):
         Env()
+
+
+@pytest.mark.parametrize(("text", "limit"), [("0.5:10", RateLimit(0.5, 10)), ("off", None)])
+def test_it_reads_limits_of_requests(good: pytest.MonkeyPatch, text: str, limit: RateLimit | None):
+    good.setenv("RINGMASTER_RATE_LIMIT_CALLER", text)
+    assert read_environment().ringmaster_rate_limit_caller == limit
+
+
+@pytest.mark.parametrize("text", ["50", "0:10", "50:0", "-1:5", "50:1.5", "many:5", "1e9:5"])
+def test_it_refuses_limits_that_are_none(good: pytest.MonkeyPatch, text: str):
+    good.setenv("RINGMASTER_RATE_LIMIT_CALLER", text)
+    with pytest.raises(SystemExit, match="RINGMASTER_RATE_LIMIT_CALLER must be <requests per second>"):
+        read_environment()

@@ -29,19 +29,40 @@ export function sessionHeaders(method: string): Record<string, string> {
   return headers;
 }
 
+// Who is told to wait longer than this is shown the error instead.
+const PATIENCE_SECONDS = 5;
+const TRIES = 4;
+
+/** How long to wait before the request is sent again because there were too many; undefined: it is not to be. */
+export function pauseMs(response: Response, body: unknown): number | undefined {
+  const seconds = Number(response.headers.get("Retry-After") ?? Number.NaN);
+  if (response.status !== 429 || !(seconds <= PATIENCE_SECONDS)) return undefined;
+  // Other refusals for being too many (sign-in, statements) are for people to know.
+  return toApiError(body, response).code === "rate_limited" ? seconds * 1000 : undefined;
+}
+
 async function send(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init);
+  for (let tries = 1; ; tries += 1) {
+    const response = await sendOnce(request.clone());
+    if (response.ok) return response;
+    const body = await response.text();
+    const pause = tries < TRIES ? pauseMs(response, body) : undefined;
+    if (pause === undefined) throw toApiError(body, response);
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    request.signal.throwIfAborted();
+  }
+}
+
+async function sendOnce(request: Request): Promise<Response> {
   for (const [name, value] of Object.entries(sessionHeaders(request.method))) request.headers.set(name, value);
-  let response: Response;
   try {
-    response = await fetch(request);
+    return await fetch(request);
   } catch (problem) {
     // An aborted request is nobody's error: the query that asked has gone.
     if (request.signal.aborted) throw problem;
     throw toApiError(undefined, undefined);
   }
-  if (!response.ok) throw toApiError(await response.text(), response);
-  return response;
 }
 
 /** Called by the generated client when it is made. */

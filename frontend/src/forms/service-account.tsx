@@ -37,7 +37,7 @@ export function ServiceAccountModal({ account, onDismiss }: { account?: ServiceA
   const missing = name.trim() === "" ? "Enter a name." : contact === "" ? "Say who answers for it." : undefined;
   const save = () => {
     const body = { name: name.trim(), description, contact, ...held };
-    if (account) update.mutate({ path: { account_id: account.id }, body });
+    if (account) update.mutate({ path: { service_account_id: account.id }, body });
     else create.mutate({ body });
   };
   return (

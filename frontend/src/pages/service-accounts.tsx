@@ -163,7 +163,7 @@ function SwitchModal({ account, onDismiss }: { account: ServiceAccount; onDismis
       confirm={verb}
       isPending={change.isPending}
       error={change.error}
-      onConfirm={() => change.mutate({ path: { account_id: account.id }, body: { disabled } })}
+      onConfirm={() => change.mutate({ path: { service_account_id: account.id }, body: { disabled } })}
       onDismiss={onDismiss}
     >
       <Box>

@@ -14745,6 +14745,10 @@ export type ListAuditRecordsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -14803,6 +14807,10 @@ export type RevealBackupKeyErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -14865,6 +14873,10 @@ export type ListBackupLocationsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -14936,6 +14948,10 @@ export type CreateBackupLocationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15000,6 +15016,10 @@ export type DeleteBackupLocationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15053,6 +15073,10 @@ export type GetBackupLocationErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15122,6 +15146,10 @@ export type UpdateBackupLocationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15186,6 +15214,10 @@ export type CheckBackupLocationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15239,6 +15271,10 @@ export type PlanBackupLocationPurgeErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15304,6 +15340,10 @@ export type PurgeBackupLocationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15365,6 +15405,10 @@ export type ListBackupsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15430,6 +15474,10 @@ export type DeleteBackupErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15483,6 +15531,10 @@ export type GetBackupErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15552,6 +15604,10 @@ export type DownloadBackupErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15619,6 +15675,10 @@ export type RestoreBackupErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15688,6 +15748,10 @@ export type PlanRestoreErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15752,6 +15816,10 @@ export type VerifyBackupErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15813,6 +15881,10 @@ export type ListBudgetsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15876,6 +15948,10 @@ export type CreateBudgetErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -15941,6 +16017,10 @@ export type DeleteBudgetErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -15994,6 +16074,10 @@ export type GetBudgetErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16063,6 +16147,10 @@ export type UpdateBudgetErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16127,6 +16215,10 @@ export type GetCapacityErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16171,6 +16263,10 @@ export type GetCatalogErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16234,6 +16330,10 @@ export type ListCeilingsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16296,6 +16396,10 @@ export type SetCeilingErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16361,6 +16465,10 @@ export type RemoveCeilingErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16422,6 +16530,10 @@ export type ListCloudAccountsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16485,6 +16597,10 @@ export type CreateCloudAccountErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16550,6 +16666,10 @@ export type DeleteCloudAccountErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16603,6 +16723,10 @@ export type GetCloudAccountErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16672,6 +16796,10 @@ export type UpdateCloudAccountErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16735,6 +16863,10 @@ export type CheckCloudAccountErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -16830,6 +16962,10 @@ export type ListClustersErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16893,6 +17029,10 @@ export type CreateClusterErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -16955,6 +17095,10 @@ export type CheckClusterOrderErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -17020,6 +17164,10 @@ export type DeleteClusterErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -17073,6 +17221,10 @@ export type GetClusterErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -17141,6 +17293,10 @@ export type UpdateClusterErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -17226,6 +17382,10 @@ export type ListAdviceErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -17290,6 +17450,10 @@ export type ReviewClusterErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -17347,6 +17511,10 @@ export type GetAdviceErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -17420,6 +17588,10 @@ export type ApplyAdviceErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -17487,6 +17659,10 @@ export type RestoreAdviceErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -17560,6 +17736,10 @@ export type DismissAdviceErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -17631,6 +17811,10 @@ export type PlanAdviceErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18166,6 +18350,10 @@ export type GetAllowlistErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18234,6 +18422,10 @@ export type ReplaceAllowlistErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18287,6 +18479,10 @@ export type ListBackupSchedulesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18356,6 +18552,10 @@ export type CreateBackupScheduleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18423,6 +18623,10 @@ export type DeleteBackupScheduleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18496,6 +18700,10 @@ export type ReplaceBackupScheduleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18562,6 +18770,10 @@ export type ListClusterBackupsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18631,6 +18843,10 @@ export type CreateBackupErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18690,6 +18906,10 @@ export type EstimateBackupErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18743,6 +18963,10 @@ export type GetClusterBackupsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18843,6 +19067,10 @@ export type ChangeClusterErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -18910,6 +19138,10 @@ export type CloneClusterErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -18979,6 +19211,10 @@ export type PlanCloneErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -19032,6 +19268,10 @@ export type GetConnectionErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -19091,6 +19331,10 @@ export type DownloadConnectionBundleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -19144,6 +19388,10 @@ export type DownloadCaErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -19908,6 +20156,10 @@ export type RevealCredentialsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -19971,6 +20223,10 @@ export type RotateCredentialsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20156,6 +20412,10 @@ export type DeleteDrillScheduleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20224,6 +20484,10 @@ export type SetDrillScheduleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20290,6 +20554,10 @@ export type ListDrillsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20359,6 +20627,10 @@ export type StartDrillErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20412,6 +20684,10 @@ export type GetClusterDrillsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20480,6 +20756,10 @@ export type PlanDrillErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20559,6 +20839,10 @@ export type ListClusterFindingsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20612,6 +20896,10 @@ export type ListImportsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20681,6 +20969,10 @@ export type CreateImportErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20749,6 +21041,10 @@ export type PlanImportErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20802,6 +21098,10 @@ export type GetLogArchiveErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20871,6 +21171,10 @@ export type SetLogArchiveErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -20924,6 +21228,10 @@ export type GetMaintenanceWindowsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -20992,6 +21300,10 @@ export type SetMaintenanceWindowsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21097,6 +21409,10 @@ export type GetClusterMetricsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21225,6 +21541,10 @@ export type RevokeMetricsTokenErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -21278,6 +21598,10 @@ export type GetMetricsTokenErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21343,6 +21667,10 @@ export type CreateMetricsTokenErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -21396,6 +21724,10 @@ export type GetClusterNetworkErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21463,6 +21795,10 @@ export type ListNetworkConnectionsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21539,6 +21875,10 @@ export type CreateNetworkConnectionErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -21607,6 +21947,10 @@ export type DeleteNetworkConnectionErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -21664,6 +22008,10 @@ export type GetNetworkConnectionErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21732,6 +22080,10 @@ export type ListClusterNodesErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -21789,6 +22141,10 @@ export type GetClusterNodeErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -21924,6 +22280,10 @@ export type GetNodeTuningErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22025,6 +22385,10 @@ export type PlanChangeErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22078,6 +22442,10 @@ export type GetRepairsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22147,6 +22515,10 @@ export type PlanRepairErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22213,6 +22585,10 @@ export type ListRepairRunsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22282,6 +22658,10 @@ export type RunRepairErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22340,6 +22720,10 @@ export type GetRepairRunErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22397,6 +22781,10 @@ export type GetRepairMapErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22470,6 +22858,10 @@ export type ListRepairSegmentsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22537,6 +22929,10 @@ export type SetRepairScheduleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22608,6 +23004,10 @@ export type ListRepairTablesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22685,6 +23085,10 @@ export type SetRepairPolicyErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22752,6 +23156,10 @@ export type ListRestoresErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22805,6 +23213,10 @@ export type ListRolesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -22874,6 +23286,10 @@ export type CreateRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -22937,6 +23353,10 @@ export type RefreshRolesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23005,6 +23425,10 @@ export type DeleteRoleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23077,6 +23501,10 @@ export type UpdateRoleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23161,6 +23589,10 @@ export type RevokeRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23233,6 +23665,10 @@ export type GrantRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23301,6 +23737,10 @@ export type RevealRolePasswordErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23368,6 +23808,10 @@ export type RotateRolePasswordErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23444,6 +23888,10 @@ export type ListTableChangesErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23516,6 +23964,10 @@ export type UndoTableChangeErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23587,6 +24039,10 @@ export type PlanTableChangeUndoErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23697,6 +24153,10 @@ export type ListTableMetricsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23788,6 +24248,10 @@ export type GetTableMetricsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23849,6 +24313,10 @@ export type GetTableSchemaErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -23918,6 +24386,10 @@ export type ExtendTestDriveErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -23981,6 +24453,10 @@ export type KeepTestDriveErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24092,6 +24568,10 @@ export type GetCostsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24151,6 +24631,10 @@ export type GetCostChangesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24222,6 +24706,10 @@ export type ExportCostsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24277,6 +24765,10 @@ export type GetCostForecastErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24343,6 +24835,10 @@ export type GetInvoiceErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24405,6 +24901,10 @@ export type ListSavingsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24458,6 +24958,10 @@ export type GetDrillErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24522,6 +25026,10 @@ export type EstimateCostErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24584,6 +25092,10 @@ export type EstimateDynamodbErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24716,6 +25228,10 @@ export type ListFindingsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24794,6 +25310,10 @@ export type ListImagesErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24857,6 +25377,10 @@ export type RegisterImageErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -24910,6 +25434,10 @@ export type GetImageErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -24974,6 +25502,10 @@ export type MakeImageDefaultErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25043,6 +25575,10 @@ export type DeprecateImageErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25107,6 +25643,10 @@ export type RestoreImageErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25160,6 +25700,10 @@ export type GetImportErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25223,6 +25767,10 @@ export type ListInvitationsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25285,6 +25833,10 @@ export type CreateInvitationErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25453,6 +26005,10 @@ export type RevokeInvitationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25514,6 +26070,10 @@ export type ListMembersErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25578,6 +26138,10 @@ export type RemoveMemberErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25647,6 +26211,10 @@ export type ChangeMemberRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25691,6 +26259,10 @@ export type GetMetricsCatalogueErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25770,6 +26342,10 @@ export type ListOperationsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25823,6 +26399,10 @@ export type GetOperationErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -25888,6 +26468,10 @@ export type CancelOperationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -25951,6 +26535,10 @@ export type PauseOperationErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26016,6 +26604,10 @@ export type ResumeOperationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26080,6 +26672,10 @@ export type RetryOperationErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26125,6 +26721,10 @@ export type GetOrganisationErrors = {
      */
     404: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26169,6 +26769,10 @@ export type GetAccessSettingsErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26233,6 +26837,10 @@ export type UpdateAccessSettingsErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26277,6 +26885,10 @@ export type GetRoleChoicesErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26340,6 +26952,10 @@ export type ListOrganisationRolesErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26402,6 +27018,10 @@ export type CreateOrganisationRoleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26467,6 +27087,10 @@ export type DeleteOrganisationRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26520,6 +27144,10 @@ export type GetOrganisationRoleErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26589,6 +27217,10 @@ export type UpdateOrganisationRoleErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26650,6 +27282,10 @@ export type ListPriceListsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26727,6 +27363,10 @@ export type ListPricesErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26789,6 +27429,10 @@ export type UploadPricesErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -26854,6 +27498,10 @@ export type TakeBackPriceErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26908,6 +27556,10 @@ export type GetRestoreErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -26961,6 +27613,10 @@ export type PlanTakeOverErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27030,6 +27686,10 @@ export type TakeOverErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -27091,6 +27751,10 @@ export type ListServiceAccountsErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27155,6 +27819,10 @@ export type CreateServiceAccountErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -27208,6 +27876,10 @@ export type GetServiceAccountErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27276,6 +27948,10 @@ export type UpdateServiceAccountErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27367,6 +28043,10 @@ export type GetSizingChoicesErrors = {
      */
     404: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -27430,6 +28110,10 @@ export type PlanSizeErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -27491,6 +28175,10 @@ export type ListTokensErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27555,6 +28243,10 @@ export type CreateTokenErrors = {
      */
     422: Error;
     /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -27618,6 +28310,10 @@ export type RevokeTokenErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
@@ -27699,6 +28395,10 @@ export type ListUsageErrors = {
      * A field is wrong, or the Idempotency-Key was used for another request
      */
     422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
     /**
      * A bug on our side; report it with the request id
      */
