@@ -24,6 +24,8 @@ class Tenants:
     """Things of the owner's organisation."""
     stranger_ids: dict[str, str]
     """Things of the stranger's organisation."""
+    stranger_roles: dict[str, str]
+    """Tokens of the stranger's organisation, one for each kind of role."""
 
 
 def make() -> Tenants:
@@ -36,7 +38,42 @@ def make() -> Tenants:
     owner, owner_ids = _organisation(MARK, Role.OWNER)
     viewer = _person(owner_ids["organisation_id"], f"viewer@{MARK}.example", Role.VIEWER)
     stranger, stranger_ids = _organisation("elsewhere", Role.OWNER)
-    return Tenants(owner, viewer, stranger, owner_ids, stranger_ids)
+    roles = {"owner": stranger} | _roles(stranger_ids["organisation_id"], "elsewhere")
+    return Tenants(owner, viewer, stranger, owner_ids, stranger_ids, roles)
+
+
+def _roles(organisation_id: str, name: str) -> dict[str, str]:
+    """A token for each other role that there is: the built-in ones, own ones with all permissions, and a program's."""
+    from backend.accounts.models import ApiToken, CustomRole, ServiceAccount
+    from backend.accounts.queries import TOKEN_PREFIX, hash_secret
+    from backend.accounts.states import NOT_BY_TAGS, PERMISSIONS, Role
+
+    everything = PERMISSIONS[Role.OWNER]
+    made = {
+        str(role): _person(organisation_id, f"{role}@{name}.example", role)
+        for role in (Role.ADMIN, Role.OPERATOR, Role.VIEWER)
+    }
+    for word, permissions, tags in (
+        ("custom", everything, None),
+        ("by-tags", everything - set(NOT_BY_TAGS), {"team": [name]}),
+    ):
+        custom = CustomRole.objects.create(
+            organisation_id=organisation_id, name=word, permissions=sorted(permissions), tags=tags, created_by="owner"
+        )
+        made[word] = _person(organisation_id, f"{word}@{name}.example", Role.CUSTOM, custom_role_id=custom.id)
+    program = ServiceAccount.objects.create(
+        organisation_id=organisation_id, name="program", contact=f"ops@{name}.example", role=Role.ADMIN
+    )
+    made["service-account"] = f"{TOKEN_PREFIX}program@{name}"
+    ApiToken.objects.create(
+        organisation_id=organisation_id,
+        service_account=program,
+        name="program",
+        secret_hash=hash_secret(made["service-account"]),
+        hint="gram",
+        scopes=sorted(everything),
+    )
+    return made
 
 
 def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
@@ -144,6 +181,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
                 state=NodeState.UP,
                 tokens=[position + 1],
                 address=f"127.{position + 1}.0.{number + 2}",
+                # Nothing listens there: who asks such a node waits for an answer that does not come.
+                agent_address=f"127.{position + 1}.0.{number + 2}:1",
             )
     cluster = clusters[0]
     vault.keep(cluster.id, SecretPurpose.ADMIN_PASSWORD, f"{name} password".encode())
@@ -389,14 +428,14 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     }
 
 
-def _person(organisation_id: str, email: str, role: str) -> str:
+def _person(organisation_id: str, email: str, role: str, *, custom_role_id: str | None = None) -> str:
     """A member with a token that may do all their role may. Returns the token's secret."""
     from backend.accounts.models import ApiToken, Membership, User
     from backend.accounts.queries import TOKEN_PREFIX, hash_secret
     from backend.accounts.states import PERMISSIONS, Role
 
     user = User.objects.create(email=email, name=email.partition("@")[0], password="!")
-    Membership.objects.create(organisation_id=organisation_id, user=user, role=role)
+    Membership.objects.create(organisation_id=organisation_id, user=user, role=role, custom_role_id=custom_role_id)
     secret = f"{TOKEN_PREFIX}{email}"
     ApiToken.objects.create(
         organisation_id=organisation_id,
@@ -404,7 +443,7 @@ def _person(organisation_id: str, email: str, role: str) -> str:
         name=f"token of {email}",
         secret_hash=hash_secret(secret),
         hint=secret[-4:],
-        scopes=sorted(PERMISSIONS[Role(role)]),
+        scopes=sorted(PERMISSIONS[Role.OWNER if role == Role.CUSTOM else Role(role)]),
     )
     return secret
 
