@@ -44,6 +44,8 @@ def check_against_description(method: str, answer: Any) -> None:
     path = "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", answer.resolver_match.route)
     if method.lower() not in described_api()["paths"].get(path, {}):
         return
+    if "fields" in answer.wsgi_request.GET and answer.status_code == 200:
+        return  # some of what is promised was not wanted
     validator = _validator(method.lower(), path, answer.status_code)
     if validator is not None and not answer.streaming and answer["Content-Type"].startswith("application/json"):
         validator.validate(answer.json())

@@ -27,13 +27,13 @@ from backend.budgets.api import router as budgets
 from backend.changes.api import router as changes
 from backend.cloud_accounts.api import router as cloud_accounts
 from backend.clusters.api import router as clusters
-from backend.config import rate_limits, rehearsal
+from backend.config import conditions, rate_limits, rehearsal, sparse
 from backend.config.openapi import DESCRIPTION, complete
 from backend.config.reach import within_reach
 from backend.connections.api import router as connections
 from backend.console.api import router as console
 from backend.core import idempotency
-from backend.core.errors import error_response
+from backend.core.errors import Invalid, error_response
 from backend.costs.api import router as costs
 from backend.diagnostics.api import router as diagnostics
 from backend.findings.api import router as findings
@@ -74,29 +74,70 @@ class RingmasterAPI(NinjaAPI):
 
 
 def answered_once(run: Run) -> Run:
-    """Honours ``Idempotency-Key`` and ``dry_run`` on every write, around the whole route: checks, change and answer."""
+    """Honours ``Idempotency-Key``, ``dry_run`` and ``If-Match`` on every write, around the whole route: checks, change
+    and answer.
+    """
 
     # Below all decorators is the method of ninja's Operation.
-    name: str = unwrap(run).__self__.operation_id
+    operation = unwrap(run).__self__
+    name: str = operation.operation_id
 
     @wraps(run)
     def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         if request.method in SAFE_METHODS or (who := find_identity(request)) is None:
             return run(request, **kwargs)
         key = request.headers.get(idempotency.HEADER)
+
+        def write() -> HttpResponseBase:
+            return conditions.hold(
+                request,
+                operation,
+                organisation_id=who.organisation_id,
+                run=lambda: run(request, **kwargs),
+                values=kwargs,
+            )
+
         try:
             if rehearsal.wanted(request):
-                return rehearsal.rehearse(name, lambda: run(request, **kwargs))
+                return rehearsal.rehearse(name, write)
             if key is None:
-                return run(request, **kwargs)
+                return write()
             return idempotency.once(
-                request,
-                organisation_id=who.organisation_id,
-                user_id=who.user_id,
-                key=key,
-                run=lambda: run(request, **kwargs),
+                request, organisation_id=who.organisation_id, user_id=who.user_id, key=key, run=write
             )
         except Exception as problem:  # the edge: ninja's own handlers are inside `run`
+            return error_response(request, problem)
+
+    return wrapper
+
+
+def with_tags(run: Run) -> Run:
+    """Gives GETs of single things their ETag, and honours ``If-None-Match``."""
+    operation = unwrap(run).__self__
+    conditions.remember(operation)
+    if not conditions.is_single(operation):
+        return run
+
+    @wraps(run)
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        answer = run(request, **kwargs)
+        return conditions.answer_with_tag(request, answer) if request.method == "GET" else answer
+
+    return wrapper
+
+
+def with_chosen_fields(run: Run) -> Run:
+    """Honours ``fields`` on every GET. Outside of `with_tags`: a tag is of the whole thing."""
+    operation = unwrap(run).__self__
+
+    @wraps(run)
+    def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+        answer = run(request, **kwargs)
+        if request.method != "GET" or sparse.PARAMETER not in request.GET:
+            return answer
+        try:
+            return sparse.select(request, operation, answer)
+        except Invalid as problem:
             return error_response(request, problem)
 
     return wrapper
@@ -136,6 +177,8 @@ for problem_class in (Exception, Http404, HttpError, ValidationError):  # ninja 
     api.add_exception_handler(problem_class, error_response)  # type: ignore[arg-type]
 api.add_decorator(within_reach, mode="operation")
 api.add_decorator(answered_once, mode="view")
+api.add_decorator(with_tags, mode="view")
+api.add_decorator(with_chosen_fields, mode="view")
 api.add_decorator(within_limits, mode="view")
 api.add_router("", accounts)
 api.add_router("", organisation_roles)

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from backend.config import rate_limits, rehearsal
+from backend.config import conditions, rate_limits, rehearsal, sparse
 from backend.core.errors import Error
 from backend.core.idempotency import HEADER, KEY_PATTERN, REPLAYED_HEADER
 
@@ -21,6 +21,10 @@ People who belong to several organisations choose one with the header `Ringmaste
 Every token, every person and every organisation may send so many requests per second. `RateLimit-Policy` and
 `RateLimit` say how many and what is left; who sends more gets 429 `rate_limited` and `Retry-After`, and nothing was
 done.
+
+A thing that is read alone has an `ETag`. Send it as `If-Match` with a change, and the change is refused (412) when
+somebody else changed the thing meanwhile; send it as `If-None-Match` with a GET, and 304 says that nothing changed.
+Every GET takes `fields`: names of fields, with commas between, and only those are answered.
 """
 
 _TAGS = {
@@ -59,6 +63,7 @@ _ERRORS = {
     403: "Role or scope do not allow it, or the session's CSRF token is missing",
     404: "It does not exist, or not in this organisation",
     409: "Not possible in the present state, or the request with this Idempotency-Key is still running",
+    412: "The ETag in If-Match does not fit any more; nothing was changed",
     413: "The body is larger than 1 MiB",
     422: "A field is wrong, or the Idempotency-Key was used for another request",
     429: "Too many tries; Retry-After says when to come back, in seconds",
@@ -92,13 +97,24 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components["schemas"] = dict(sorted(components["schemas"].items()))
     components["responses"] = {f"Error{status}": _error_response(text) for status, text in _ERRORS.items()}
     components["responses"]["Error429"]["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    components["headers"] = {**rate_limits.PARAMETERS, "Retry-After": _RETRY_AFTER}
-    components["parameters"] = {"DryRun": rehearsal.DESCRIBED, "IdempotencyKey": _IDEMPOTENCY_PARAMETER}
+    components["headers"] = {**rate_limits.PARAMETERS, **conditions.HEADERS, "Retry-After": _RETRY_AFTER}
+    components["parameters"] = {
+        "DryRun": rehearsal.DESCRIBED,
+        "IdempotencyKey": _IDEMPOTENCY_PARAMETER,
+        **conditions.PARAMETERS,
+        "Fields": sparse.DESCRIBED,
+    }
     schema["paths"] = dict(sorted(schema["paths"].items()))
     for path, methods in schema["paths"].items():
         for method in _METHODS:
             if method in methods:
                 _complete_operation(path, method, methods[method])
+        if conditions.has_tag(path.removeprefix("/api/v1")):
+            writes = [methods[method] for method in ("put", "patch", "delete") if method in methods]
+            conditions.describe(methods["get"], writes)
+        for method in _METHODS:
+            if method in methods:
+                methods[method]["responses"] = dict(sorted(methods[method]["responses"].items()))
     schema["tags"] = [{"name": name, "description": text} for name, text in _TAGS.items()]
     return schema
 
@@ -137,7 +153,8 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
                 answer.setdefault("headers", {}).update(
                     {name: {"$ref": f"#/components/headers/{name}"} for name in rate_limits.PARAMETERS}
                 )
+    if not writes:
+        sparse.describe(operation)
     if writes and not public:
         operation["parameters"] = [*operation["parameters"], {"$ref": "#/components/parameters/IdempotencyKey"}]
         rehearsal.describe(operation)
-        operation["responses"] = dict(sorted(operation["responses"].items()))

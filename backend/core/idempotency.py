@@ -81,7 +81,8 @@ def _run_or_undo(run: Callable[[], HttpResponseBase]) -> HttpResponseBase:
 
 
 def _hash(request: HttpRequest) -> bytes:
-    parts = (request.method or "", request.get_full_path())
+    condition = request.headers.get("If-Match")
+    parts = (request.method or "", request.get_full_path(), *([] if condition is None else [condition]))
     return hashlib.sha256("\n".join(parts).encode() + b"\n" + request.body).digest()
 
 

@@ -111,6 +111,10 @@ def ask(name: str, api: Api, token: str, *, examples: int, check: Callable[[Any]
 
 def aim(case: Any, name: str, ids: dict[str, str]) -> None:
     """Points two of three requests at things that exist: made-up words alone would only ever meet 404 and 422."""
+    # Chosen fields take away what is promised otherwise (backend/config/tests/test_sparse.py); made-up tags never fit.
+    (case.query or {}).pop("fields", None)
+    if len(str(case.path_parameters)) % 3:
+        (case.headers or {}).pop("If-Match", None)
     for parameter, value in (case.path_parameters or {}).items():
         if parameter in ids and len(str(value)) % 3:
             case.path_parameters[parameter] = ids[TARGETS.get(name, parameter)]

@@ -59,6 +59,21 @@ class Operation:
         return "DryRun" in self._references
 
     @property
+    def takes_condition(self) -> bool:
+        """Whether it can be held to an ETag."""
+        return "IfMatch" in self._references
+
+    @property
+    def has_tag(self) -> bool:
+        """Whether it answers an ETag."""
+        return "IfNoneMatch" in self._references
+
+    @property
+    def takes_fields(self) -> bool:
+        """Whether fields of its answer can be chosen."""
+        return "Fields" in self._references
+
+    @property
     def body(self) -> Schema | None:
         content: dict[str, Any] = self.document.get("requestBody", {}).get("content", {})
         return content["application/json"]["schema"] if content else None

@@ -23,7 +23,11 @@ from ringmaster.transport import Event, path_of
 
 
 class Operations(ABC):
-    """What the API can do. `dry_run`: everything is checked as if it were done, and nothing is; the answer is None."""
+    """What the API can do.
+
+    `dry_run`: everything is checked as if it were done, and nothing is; the answer is None. `if_match`: the `etag` of
+    what was read; when it is different by now, PreconditionFailed is raised and nothing is changed.
+    """
 
     @abstractmethod
     def _ask(
@@ -37,6 +41,7 @@ class Operations(ABC):
         key: str | None = None,
         repeatable: bool = True,
         dry_run: bool = False,
+        if_match: str | None = None,
     ) -> Any: ...
 
     @abstractmethod
@@ -71,6 +76,8 @@ def _method(operation: Operation, schemas: dict[str, Schema]) -> str:
     named = [_declared(parameter, schemas) for parameter in _required_first(operation.query_parameters)]
     if operation.takes_key:
         named.append("idempotency_key: str | None = None")
+    if operation.takes_condition:
+        named.append("if_match: str | None = None")
     rehearsed = operation.takes_dry_run
     overloads = ""
     if rehearsed and answer != "None":
@@ -94,6 +101,8 @@ def _method(operation: Operation, schemas: dict[str, Schema]) -> str:
         arguments.append("repeatable=False")
     if rehearsed:
         arguments.append("dry_run=dry_run")
+    if operation.takes_condition:
+        arguments.append("if_match=if_match")
     call = f"self._ask({', '.join(arguments)})"
     if answer == "None":
         return f"{text}        {call}\n"

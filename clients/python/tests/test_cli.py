@@ -254,3 +254,21 @@ def test_a_long_picture_shows_what_is_being_done() -> None:
     shown = [step["number"] for step in progress.around(steps, 9)]
     assert shown == list(range(17, 26))
     assert len(progress.around(steps, 100)) == 40
+
+
+def test_fields_can_be_chosen(ran: Callable[..., Result], active: Cluster) -> None:
+    assert json.loads(ran("clusters", "get", "orders", "--fields", "id,name", "--json").out) == {
+        "id": active.id,
+        "name": "orders",
+    }
+    assert json.loads(ran("clusters", "list", "--fields", "name", "--json").out)["items"] == [{"name": "orders"}]
+    refused = ran("clusters", "list", "--fields", "colour")
+    assert (refused.code, "'colour'" in refused.error) == (failures.REFUSED, True)
+
+
+def test_a_change_can_be_held_to_what_was_seen(ran: Callable[..., Result], active: Cluster) -> None:
+    tag = ran("clusters", "get", "orders", "--etag").out.strip()
+    renamed = ran("clusters", "update", active.id, "--name", "quicker", "--if-match", tag)
+    assert renamed.code == 0, renamed.error
+    refused = ran("clusters", "update", active.id, "--name", "slower", "--if-match", tag)
+    assert (refused.code, "precondition_failed" in refused.error) == (failures.REFUSED, True)

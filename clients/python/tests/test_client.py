@@ -232,3 +232,12 @@ def test_a_page_instead_of_an_answer_is_told(client_of: Callable[..., Ringmaster
     page = httpx.MockTransport(lambda _: httpx.Response(200, html="<p>Welcome</p>"))
     with pytest.raises(ringmaster.RingmasterError, match=f"{URL}.*a page"):
         client_of(tenant.token(), http=page).list_clusters()
+
+
+def test_a_change_of_what_somebody_else_changed_is_refused(client: Ringmaster, active: Cluster) -> None:
+    seen = client.get_cluster(active.id)
+    assert seen.etag
+    client.update_cluster(active.id, {"name": "quicker"}, if_match=seen.etag)
+    with pytest.raises(ringmaster.PreconditionFailed, match="not as you saw it"):
+        client.update_cluster(active.id, {"name": "slower"}, if_match=seen.etag)
+    assert client.get_cluster(active.id).name == "quicker"

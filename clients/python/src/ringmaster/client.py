@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from ringmaster import models
 from ringmaster.errors import RingmasterError
 from ringmaster.following import follow
+from ringmaster.model import Model
 from ringmaster.operations import Operations
 from ringmaster.transport import Event, Transport, answer_of
 
@@ -100,14 +101,21 @@ class Ringmaster(Operations):
         key: str | None = None,
         repeatable: bool = True,
         dry_run: bool = False,
+        if_match: str | None = None,
     ) -> Any:
         query = {**(query or {}), **({"dry_run": True} if dry_run else {})}
         sent = body.model_dump(mode="json", by_alias=True, exclude_unset=True) if isinstance(body, BaseModel) else body
-        answer = answer_of(self._transport.send(method, path, query=query, body=sent, key=key, repeatable=repeatable))
+        got = self._transport.send(
+            method, path, query=query, body=sent, key=key, repeatable=repeatable, if_match=if_match
+        )
+        answer = answer_of(got)
         if dry_run or expected is None:
             return None
         if isinstance(answer, dict) and isinstance(expected, type) and issubclass(expected, BaseModel):
-            return expected.model_validate(answer)
+            seen = expected.model_validate(answer)
+            if isinstance(seen, Model):
+                seen._etag = got.headers.get("ETag")
+            return seen
         return answer
 
     def _every(self, ask: Callable[..., Any], path: tuple[str, ...], query: dict[str, Any]) -> Iterator[Any]:

@@ -59,6 +59,10 @@ class Conflict(ApiError):
     """Not possible as things are now."""
 
 
+class PreconditionFailed(ApiError):
+    """It is not as you saw it any more: `if_match` does not fit. Read it again."""
+
+
 class Invalid(ApiError):
     """The request is not right: `fields` says where."""
 
@@ -77,6 +81,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    412: PreconditionFailed,
     413: Invalid,
     422: Invalid,
     429: TooManyRequests,

@@ -1,6 +1,6 @@
 """What all models have in common."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 
 class Model(BaseModel):
@@ -10,3 +10,10 @@ class Model(BaseModel):
     """
 
     model_config = ConfigDict(defer_build=True, protected_namespaces=())
+
+    _etag: str | None = PrivateAttr(default=None)
+
+    @property
+    def etag(self) -> str | None:
+        """Of a thing that was read alone: pass it as `if_match`, and a change is done only if nobody was quicker."""
+        return self._etag

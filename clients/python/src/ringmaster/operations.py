@@ -12,7 +12,11 @@ from ringmaster.transport import Event, path_of
 
 
 class Operations(ABC):
-    """What the API can do. `dry_run`: everything is checked as if it were done, and nothing is; the answer is None."""
+    """What the API can do.
+
+    `dry_run`: everything is checked as if it were done, and nothing is; the answer is None. `if_match`: the `etag` of
+    what was read; when it is different by now, PreconditionFailed is raised and nothing is changed.
+    """
 
     @abstractmethod
     def _ask(
@@ -26,6 +30,7 @@ class Operations(ABC):
         key: str | None = None,
         repeatable: bool = True,
         dry_run: bool = False,
+        if_match: str | None = None,
     ) -> Any: ...
 
     @abstractmethod
@@ -945,7 +950,12 @@ class Operations(ABC):
         return answer
 
     def delete_alert_receiver(
-        self, receiver_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self,
+        receiver_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> None:
         """Nothing is sent there any more, not even what waits."""
         self._ask(
@@ -954,18 +964,26 @@ class Operations(ABC):
             path_of("/api/v1/alert-receivers/{receiver_id}", receiver_id=receiver_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     @overload
     def delete_backup(
-        self, backup_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+        self,
+        backup_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: Literal[False] = False,
     ) -> models.BackupStarted: ...
 
     @overload
-    def delete_backup(self, backup_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]) -> None: ...
+    def delete_backup(
+        self, backup_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: Literal[True]
+    ) -> None: ...
 
     def delete_backup(
-        self, backup_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self, backup_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> models.BackupStarted | None:
         """Takes a backup away: its manifests at once, what only it needs a day later."""
         answer: models.BackupStarted | None = self._ask(
@@ -974,11 +992,17 @@ class Operations(ABC):
             path_of("/api/v1/backups/{backup_id}", backup_id=backup_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
     def delete_backup_location(
-        self, location_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self,
+        location_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> None:
         """Forgets a place in which there are no backups. Nothing is changed there."""
         self._ask(
@@ -987,6 +1011,7 @@ class Operations(ABC):
             path_of("/api/v1/backup-locations/{location_id}", location_id=location_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     def delete_backup_schedule(
@@ -1005,7 +1030,9 @@ class Operations(ABC):
             dry_run=dry_run,
         )
 
-    def delete_budget(self, budget_id: str, *, idempotency_key: str | None = None, dry_run: bool = False) -> None:
+    def delete_budget(
+        self, budget_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
+    ) -> None:
         """Takes a budget away."""
         self._ask(
             None,
@@ -1013,10 +1040,11 @@ class Operations(ABC):
             path_of("/api/v1/budgets/{budget_id}", budget_id=budget_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     def delete_cloud_account(
-        self, account_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self, account_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> None:
         """Forgets a cloud account in which there are no clusters. Nothing is changed in the cloud."""
         self._ask(
@@ -1025,20 +1053,31 @@ class Operations(ABC):
             path_of("/api/v1/cloud-accounts/{account_id}", account_id=account_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     @overload
     def delete_cluster(
-        self, cluster_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+        self,
+        cluster_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: Literal[False] = False,
     ) -> models.ClusterStarted: ...
 
     @overload
     def delete_cluster(
-        self, cluster_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]
+        self,
+        cluster_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: Literal[True],
     ) -> None: ...
 
     def delete_cluster(
-        self, cluster_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self, cluster_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> models.ClusterStarted | None:
         """Deletes a cluster with all its data, for good."""
         answer: models.ClusterStarted | None = self._ask(
@@ -1047,6 +1086,7 @@ class Operations(ABC):
             path_of("/api/v1/clusters/{cluster_id}", cluster_id=cluster_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -1069,16 +1109,29 @@ class Operations(ABC):
         connection_id: str,
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.NetworkConnectionStarted: ...
 
     @overload
     def delete_network_connection(
-        self, cluster_id: str, connection_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]
+        self,
+        cluster_id: str,
+        connection_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: Literal[True],
     ) -> None: ...
 
     def delete_network_connection(
-        self, cluster_id: str, connection_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self,
+        cluster_id: str,
+        connection_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> models.NetworkConnectionStarted | None:
         """Takes a connection away; who came through it does not any more."""
         answer: models.NetworkConnectionStarted | None = self._ask(
@@ -1091,11 +1144,12 @@ class Operations(ABC):
             ),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
     def delete_organisation_role(
-        self, role_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self, role_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> None:
         """Deletes a role that nobody holds."""
         self._ask(
@@ -1104,6 +1158,7 @@ class Operations(ABC):
             path_of("/api/v1/organisation/roles/{role_id}", role_id=role_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     @overload
@@ -1421,7 +1476,13 @@ class Operations(ABC):
         return answer
 
     def forget_cql_statement(
-        self, cluster_id: str, statement_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self,
+        cluster_id: str,
+        statement_id: str,
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> None:
         """Takes it out of the history and forgets its answer. The audit log stays."""
         self._ask(
@@ -1434,6 +1495,7 @@ class Operations(ABC):
             ),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     def get_access_settings(self) -> models.AccessSettings:
@@ -3935,6 +3997,7 @@ class Operations(ABC):
         body: models.AllowlistOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.AllowlistStarted: ...
 
@@ -3945,6 +4008,7 @@ class Operations(ABC):
         body: models.AllowlistOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -3954,6 +4018,7 @@ class Operations(ABC):
         body: models.AllowlistOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.AllowlistStarted | None:
         """Puts a list in the place of the one before, on every node. Open connections stay open."""
@@ -3964,6 +4029,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -4272,7 +4338,7 @@ class Operations(ABC):
         )
 
     def revoke_metrics_token(
-        self, cluster_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+        self, cluster_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> None:
         """Revokes the token at once."""
         self._ask(
@@ -4281,6 +4347,7 @@ class Operations(ABC):
             path_of("/api/v1/clusters/{cluster_id}/metrics/token", cluster_id=cluster_id),
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
 
     @overload
@@ -4568,6 +4635,7 @@ class Operations(ABC):
         body: models.LogArchiveOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.LogArchive: ...
 
@@ -4578,6 +4646,7 @@ class Operations(ABC):
         body: models.LogArchiveOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -4587,6 +4656,7 @@ class Operations(ABC):
         body: models.LogArchiveOrder | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.LogArchive | None:
         """Turns the archive of commit logs on or off. What was archived stays as long as it can be used."""
@@ -4597,6 +4667,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -4607,6 +4678,7 @@ class Operations(ABC):
         body: models.MaintenanceWindowsWish | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.MaintenanceWindows: ...
 
@@ -4617,6 +4689,7 @@ class Operations(ABC):
         body: models.MaintenanceWindowsWish | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -4626,6 +4699,7 @@ class Operations(ABC):
         body: models.MaintenanceWindowsWish | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.MaintenanceWindows | None:
         """Puts these windows in the place of those before. Allowed whenever update_cluster is."""
@@ -4636,6 +4710,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -4900,6 +4975,7 @@ class Operations(ABC):
         body: models.AccessSettingsChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.AccessSettings: ...
 
@@ -4909,6 +4985,7 @@ class Operations(ABC):
         body: models.AccessSettingsChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -4917,6 +4994,7 @@ class Operations(ABC):
         body: models.AccessSettingsChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.AccessSettings | None:
         """Changes what holds for API tokens that are made from now on. What is left out stays; null takes a limit
@@ -4929,6 +5007,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -4939,6 +5018,7 @@ class Operations(ABC):
         body: models.AlertReceiverUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.AlertReceiver: ...
 
@@ -4949,6 +5029,7 @@ class Operations(ABC):
         body: models.AlertReceiverUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -4958,6 +5039,7 @@ class Operations(ABC):
         body: models.AlertReceiverUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.AlertReceiver | None:
         """Changes its name, what it is told, or whether it is on."""
@@ -4968,6 +5050,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5020,6 +5103,7 @@ class Operations(ABC):
         body: models.LocationUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.BackupLocation: ...
 
@@ -5030,6 +5114,7 @@ class Operations(ABC):
         body: models.LocationUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5039,6 +5124,7 @@ class Operations(ABC):
         body: models.LocationUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.BackupLocation | None:
         """Gives it another name or other credentials."""
@@ -5049,6 +5135,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5059,6 +5146,7 @@ class Operations(ABC):
         body: models.BudgetUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.Budget: ...
 
@@ -5069,6 +5157,7 @@ class Operations(ABC):
         body: models.BudgetUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5078,6 +5167,7 @@ class Operations(ABC):
         body: models.BudgetUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.Budget | None:
         """Changes name, amount or thresholds. What is not crossed any more when it is raised is over."""
@@ -5088,6 +5178,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5098,6 +5189,7 @@ class Operations(ABC):
         body: models.CloudAccountUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.CloudAccountDetail: ...
 
@@ -5108,6 +5200,7 @@ class Operations(ABC):
         body: models.CloudAccountUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5117,6 +5210,7 @@ class Operations(ABC):
         body: models.CloudAccountUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.CloudAccountDetail | None:
         """Gives it another name."""
@@ -5127,6 +5221,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5137,6 +5232,7 @@ class Operations(ABC):
         body: models.ClusterUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.Cluster: ...
 
@@ -5147,6 +5243,7 @@ class Operations(ABC):
         body: models.ClusterUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5156,6 +5253,7 @@ class Operations(ABC):
         body: models.ClusterUpdate | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.Cluster | None:
         """Changes what only the control plane knows: name, tags, termination protection, healing. At once."""
@@ -5166,6 +5264,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5176,6 +5275,7 @@ class Operations(ABC):
         body: models.OrganisationRoleChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.OrganisationRole: ...
 
@@ -5186,6 +5286,7 @@ class Operations(ABC):
         body: models.OrganisationRoleChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5195,6 +5296,7 @@ class Operations(ABC):
         body: models.OrganisationRoleChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.OrganisationRole | None:
         """Changes a role for everybody who holds it, at once. What is left out stays; `tags: null` means all clusters."""
@@ -5205,6 +5307,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 
@@ -5257,6 +5360,7 @@ class Operations(ABC):
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[False] = False,
     ) -> models.ServiceAccount: ...
 
@@ -5267,6 +5371,7 @@ class Operations(ABC):
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: Literal[True],
     ) -> None: ...
 
@@ -5276,6 +5381,7 @@ class Operations(ABC):
         body: models.ServiceAccountChange | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.ServiceAccount | None:
         """Changes a service account. Disabling it ends its tokens at once and for good."""
@@ -5286,6 +5392,7 @@ class Operations(ABC):
             body=body,
             key=idempotency_key,
             dry_run=dry_run,
+            if_match=if_match,
         )
         return answer
 

@@ -69,12 +69,16 @@ class Transport:
         body: Any = None,
         key: str | None = None,
         repeatable: bool = True,
+        if_match: str | None = None,
     ) -> httpx.Response:
         """A success. A write is sent again with the same `key`, so that it happens once.
 
-        `repeatable`: whether it does no harm to send it again when no answer came. Raises ApiError, Unreachable.
+        `repeatable`: whether it does no harm to send it again when no answer came. `if_match`: the ETag of what is
+        changed. Raises ApiError, Unreachable.
         """
         headers = {} if method == "GET" or not repeatable else {"Idempotency-Key": key or f"py-{uuid.uuid4()}"}
+        if if_match is not None:
+            headers["If-Match"] = if_match
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
             headers["Content-Type"] = "application/json"

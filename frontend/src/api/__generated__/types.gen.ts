@@ -13883,6 +13883,21 @@ export type DryRun = boolean;
  */
 export type IdempotencyKey = string;
 
+/**
+ * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+ */
+export type IfMatch = string;
+
+/**
+ * The ETag of an earlier answer: 304 without a body when nothing is different since.
+ */
+export type IfNoneMatch = string;
+
+/**
+ * Only these fields are answered, with commas between; of a list: of its items. Dots lead into what a field holds. At most 100. Default: all. What is left out is missing, also where it is said to be required.
+ */
+export type Fields = string;
+
 export type ListAlertReceiversData = {
     body?: never;
     path?: never;
@@ -14023,6 +14038,10 @@ export type DeleteAlertReceiverData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -14055,6 +14074,10 @@ export type DeleteAlertReceiverErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -14149,6 +14172,10 @@ export type UpdateAlertReceiverData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -14181,6 +14208,10 @@ export type UpdateAlertReceiverErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -14661,6 +14692,10 @@ export type ListFiringAlertsErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
     429: Error;
@@ -14979,6 +15014,10 @@ export type DeleteBackupLocationData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -15011,6 +15050,10 @@ export type DeleteBackupLocationErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -15105,6 +15148,10 @@ export type UpdateBackupLocationData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -15137,6 +15184,10 @@ export type UpdateBackupLocationErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -15437,6 +15488,10 @@ export type DeleteBackupData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -15469,6 +15524,10 @@ export type DeleteBackupErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -15980,6 +16039,10 @@ export type DeleteBudgetData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -16012,6 +16075,10 @@ export type DeleteBudgetErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -16106,6 +16173,10 @@ export type UpdateBudgetData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -16138,6 +16209,10 @@ export type UpdateBudgetErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -16263,6 +16338,10 @@ export type GetCatalogErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
     /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
@@ -16629,6 +16708,10 @@ export type DeleteCloudAccountData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -16661,6 +16744,10 @@ export type DeleteCloudAccountErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -16755,6 +16842,10 @@ export type UpdateCloudAccountData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -16787,6 +16878,10 @@ export type UpdateCloudAccountErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -17127,6 +17222,10 @@ export type DeleteClusterData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -17159,6 +17258,10 @@ export type DeleteClusterErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -17253,6 +17356,10 @@ export type UpdateClusterData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -17285,6 +17392,10 @@ export type UpdateClusterErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -18381,6 +18492,10 @@ export type ReplaceAllowlistData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -18413,6 +18528,10 @@ export type ReplaceAllowlistErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -19837,6 +19956,10 @@ export type ForgetCqlStatementData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -19873,6 +19996,10 @@ export type ForgetCqlStatementErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -21130,6 +21257,10 @@ export type SetLogArchiveData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -21162,6 +21293,10 @@ export type SetLogArchiveErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -21260,6 +21395,10 @@ export type SetMaintenanceWindowsData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -21292,6 +21431,10 @@ export type SetMaintenanceWindowsErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -21504,6 +21647,10 @@ export type RevokeMetricsTokenData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -21536,6 +21683,10 @@ export type RevokeMetricsTokenErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -21906,6 +22057,10 @@ export type DeleteNetworkConnectionData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -21942,6 +22097,10 @@ export type DeleteNetworkConnectionErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -26260,6 +26419,10 @@ export type GetMetricsCatalogueErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
     429: Error;
@@ -26721,6 +26884,10 @@ export type GetOrganisationErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
     429: Error;
@@ -26770,6 +26937,10 @@ export type GetAccessSettingsErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
     429: Error;
@@ -26801,6 +26972,10 @@ export type UpdateAccessSettingsData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path?: never;
     query?: never;
@@ -26828,6 +27003,10 @@ export type UpdateAccessSettingsErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -26885,6 +27064,10 @@ export type GetRoleChoicesErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
     /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
@@ -27050,6 +27233,10 @@ export type DeleteOrganisationRoleData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -27082,6 +27269,10 @@ export type DeleteOrganisationRoleErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * A field is wrong, or the Idempotency-Key was used for another request
      */
@@ -27176,6 +27367,10 @@ export type UpdateOrganisationRoleData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -27208,6 +27403,10 @@ export type UpdateOrganisationRoleErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -27908,6 +28107,10 @@ export type UpdateServiceAccountData = {
          * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
          */
         'Idempotency-Key'?: string;
+        /**
+         * The ETag of a GET of the same address. When the thing is not as it was then, the answer is 412 and nothing is changed. *: it must exist. Without the header the last writer wins.
+         */
+        'If-Match'?: string;
     };
     path: {
         /**
@@ -27940,6 +28143,10 @@ export type UpdateServiceAccountErrors = {
      * Not possible in the present state, or the request with this Idempotency-Key is still running
      */
     409: Error;
+    /**
+     * The ETag in If-Match does not fit any more; nothing was changed
+     */
+    412: Error;
     /**
      * The body is larger than 1 MiB
      */
@@ -27998,6 +28205,10 @@ export type GetSessionErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * A bug on our side; report it with the request id
      */
     500: Error;
@@ -28042,6 +28253,10 @@ export type GetSizingChoicesErrors = {
      * It does not exist, or not in this organisation
      */
     404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
     /**
      * Too many tries; Retry-After says when to come back, in seconds
      */

@@ -59,6 +59,10 @@ def _shared(row: Row) -> list[click.Option]:
     if row["method"] == "GET":
         found.append(click.Option(["--columns"], help="Fields to show, with commas between: name,state"))
         found.append(click.Option(["--output"], metavar="PATH", help="Write the answer to a file"))
+    if row["fields"]:
+        found.append(click.Option(["--fields"], help="Ask for these fields only, with commas between: id,nodes.state"))
+    if row["tag"]:
+        found.append(click.Option(["--etag", "etag"], help="Print its ETag only, for --if-match", **flag))
     if row["pages"]:
         found.append(click.Option(["--all", "every"], help="All pages", **flag))
     if row["operation"] is not None:
@@ -68,6 +72,8 @@ def _shared(row: Row) -> list[click.Option]:
         found.append(click.Option(["--yes"], help="Do not ask", **flag))
     if row["dry_run"]:
         found.append(click.Option(["--dry-run"], help="Check it, and change nothing", **flag))
+    if row["condition"]:
+        found.append(click.Option(["--if-match"], metavar="ETAG", help="Only if it still has this ETag"))
     if row["key"]:
         found.append(click.Option(["--idempotency-key"], help="Sent again with the same key it happens once"))
     return found
@@ -102,8 +108,15 @@ def _run(row: Row, session: Session, values: dict[str, Any]) -> None:
         click.confirm(f"{row['id'].replace('_', ' ').capitalize()} {called}?", abort=True, err=True)
     if rehearsal:
         query["dry_run"] = True
-    key = values.get("idempotency_key")
-    sent = transport.send(row["method"], address, query=query, body=body, key=key, repeatable=_repeatable(row))
+    if values.get("fields") is not None:
+        query["fields"] = values["fields"]
+    key, tag = values.get("idempotency_key"), values.get("if_match")
+    sent = transport.send(
+        row["method"], address, query=query, body=body, key=key, repeatable=_repeatable(row), if_match=tag
+    )
+    if values.get("etag"):
+        sys.stdout.write(f"{sent.headers['ETag']}\n")
+        return
     if rehearsal:
         sys.stderr.write(
             f"It would succeed ({sent.headers.get('Ringmaster-Dry-Run', 'dry run')}). Nothing was changed.\n"
