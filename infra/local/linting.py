@@ -57,6 +57,7 @@ def checks(place: Layout) -> list[Check]:
         Check("ruff format", (str(tools / "ruff"), "format", "--check", "--quiet", "--diff", "."), root),
         Check("imports", (str(tools / "lint-imports"),), root),
         Check("shellcheck", ("shellcheck", *_shell_scripts(root)), root),
+        Check("contract", (python, "-m", "infra.contract"), root),
         Check("docker-compose", (*compose, "--file", "docker-compose.yml", "config", "--quiet"), root),
         Check("locks", function=lambda: _locks(root)),
     ]
