@@ -107,7 +107,7 @@ def hold(
 def _look(request: HttpRequest, read: Operation, values: dict[str, Any]) -> HttpResponse:
     reading = copy.copy(request)
     reading.method = "GET"
-    reading.GET = QueryDict()  # type: ignore[assignment]
+    reading.GET = QueryDict()
     answer: HttpResponse = unwrap(read.run)(reading, **values)
     return answer
 
