@@ -1,7 +1,8 @@
 """The whole control plane without machines: API, worker and beat as in production, on the fleet simulator.
 
 Operations take seconds, and everything but the engines is real. `python -m e2e.simulated` serves until its standard
-input ends; its first line is JSON: `url`, and the `token` and `organisation` of an owner.
+input ends; its first line is JSON: `url`, the `token` and `organisation` of an owner, and `fleet`, the simulator's
+socket.
 """
 
 import json
@@ -28,6 +29,7 @@ class Simulated:
     url: str
     token: str
     organisation: str
+    fleet: str
 
 
 @contextmanager
@@ -151,15 +153,15 @@ def leaders() -> int:
 def simulated() -> Iterator[Simulated]:
     with (
         tempfile.TemporaryDirectory(prefix="rm-simulated-") as folder,
-        fleet_simulator(Path(folder) / "fleet.sock"),
+        fleet_simulator(socket := Path(folder) / "fleet.sock"),
     ):
         _name_surroundings(Path(folder))
-        with _control_plane() as found:
+        with _control_plane(socket) as found:
             yield found
 
 
 @contextmanager
-def _control_plane() -> Iterator[Simulated]:
+def _control_plane(fleet: Path) -> Iterator[Simulated]:
     with durable_stores() as stores:
         prepare()
         tenant = tenant_of("simulated")
@@ -168,7 +170,7 @@ def _control_plane() -> Iterator[Simulated]:
             with serving("backend.config.asgi:application") as api:
                 for name in ("worker", "beat"):
                     start_celery(processes, name, stores, workers=2)
-                yield Simulated(api.url, tenant.token, tenant.organisation_id)
+                yield Simulated(api.url, tenant.token, tenant.organisation_id, str(fleet))
         finally:
             processes.end_all()
 

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from e2e.terraform.programs import Terraform, environment
+from provisioner.fleet.client import Fleet
 
 
 @dataclass(frozen=True)
 class Product:
     url: str
     token: str
+    fleet: Fleet
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """An answer of the API. Raises HTTPError."""
@@ -48,7 +50,7 @@ def product() -> Iterator[Product]:
         line = process.stdout.readline()
         assert line, "the product does not start"
         found = json.loads(line)
-        yield Product(found["url"], found["token"])
+        yield Product(found["url"], found["token"], Fleet(Path(found["fleet"])))
         process.stdin.close()
         process.wait(60)
     finally:

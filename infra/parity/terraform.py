@@ -36,11 +36,12 @@ def calls(provider: Path) -> set[Call]:
             if segments := _segments(_argument(text, match.end()), text, file.parent.name, functions):
                 found.add(("GET", segments))
         for at, others in _DOCUMENTS.findall(text):
+            place = tuple(at.split("/"))
             methods = [("GET", ANY), ("DELETE", ANY)]
             methods += [("PATCH", ANY)] if "Change:" in others else []
-            found |= {(method, (at, one)) for method, one in methods}
+            found |= {(method, (*place, one)) for method, one in methods}
             if "Order:" in others:
-                found.add(("POST", (at,)))
+                found.add(("POST", place))
     return found
 
 

@@ -76,6 +76,7 @@ class Simulator:
             "roles": lambda cluster_name: sorted(self.agents.roles(cluster_name)),
             "kill_engine": self.agents.kill_engine,
             "lose_data": self.agents.lose_data,
+            "create_table": self.agents.create_table,
             "change": lambda node_id, what: self.agents.change(node_id, **what),
             "plant": self._plant,
             "looks": lambda: self.looks,
@@ -226,6 +227,9 @@ def _agent_answer(
             return document_of(agent.keyspace_ring(query["keyspace"], query.get("table", "")))
         case "GET", ["v1", "tables"]:
             return document_of(agent.tables())
+        case "GET", ["v1", "snapshots", tag, "bundles"]:
+            page = agent.bundles(tag, after=query.get("after", ""), limit=int(query["limit"]))
+            return {"items": [asdict(one) for one in page.items], "next": page.next}
         case "GET", ["v1", "certificate"]:
             return {"certificate": agent.certificate(), "not_after": "2099-01-01T00:00:00Z"}
         case "POST", ["v1", "certificate", "request"]:

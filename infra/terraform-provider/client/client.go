@@ -26,6 +26,9 @@ type Client struct {
 	agent        string
 	http         *http.Client
 	locks        sync.Map
+	// CQLRole and CQLPassword are of the database role as which schemas are read and changed; Sessions are its, by cluster.
+	CQLRole, CQLPassword string
+	Sessions             sync.Map
 }
 
 // Settings say whom to speak to.
@@ -35,6 +38,8 @@ type Settings struct {
 	Token string
 	// Organisation is an id, or empty: the only one that the token's owner belongs to.
 	Organisation string
+	// CQLRole is a role of databases, as which schemas are read and changed. Empty: none.
+	CQLRole, CQLPassword string
 	// Agent is told to the server: the name and version of the program.
 	Agent string
 }
@@ -47,7 +52,7 @@ func New(settings Settings) (*Client, error) {
 	}
 	return &Client{
 		base: base, token: settings.Token, organisation: settings.Organisation, agent: settings.Agent,
-		http: &http.Client{Timeout: 60 * time.Second},
+		http: &http.Client{Timeout: 60 * time.Second}, CQLRole: settings.CQLRole, CQLPassword: settings.CQLPassword,
 	}, nil
 }
 

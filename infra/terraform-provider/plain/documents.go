@@ -2,6 +2,7 @@ package plain
 
 import (
 	"context"
+	"strings"
 
 	"ringmaster/terraform-provider/client"
 )
@@ -9,7 +10,7 @@ import (
 // Documents are kept in a list of the API: POST to it makes one, GET, PATCH and DELETE below it by its id do the rest.
 // M is the model, D what the API answers.
 type Documents[M, D any] struct {
-	// At is the list, as words of its path: budgets.
+	// At is the list, below /api/v1: budgets.
 	At string
 	ID func(*M) string
 	// Order is the body that makes one, Change the body that changes it.
@@ -20,10 +21,11 @@ type Documents[M, D any] struct {
 
 // Of completes a kind whose documents are these.
 func (d Documents[M, D]) Of(kind Kind[M]) Kind[M] {
-	one := func(m *M) string { return client.Path(d.At, d.ID(m)) }
+	list := client.Path(strings.Split(d.At, "/")...)
+	one := func(m *M) string { return list + client.Path(d.ID(m)) }
 	kind.Create = func(ctx context.Context, c *client.Client, m *M) (string, error) {
 		var made D
-		err := c.Post(ctx, client.Path(d.At), d.Order(m), &made)
+		err := c.Post(ctx, list, d.Order(m), &made)
 		if err == nil {
 			d.Take(m, made)
 		}

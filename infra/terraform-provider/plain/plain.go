@@ -28,6 +28,9 @@ type Kind[M any] struct {
 	// Update makes what was before so. Nil: every attribute is replaced for, as its schema says.
 	Update func(ctx context.Context, c *client.Client, now *M, before M) (operation string, err error)
 	Delete func(context.Context, *client.Client, *M) (operation string, err error)
+	// Plan judges what is planned before anything is done: what it finds wrong is an error of the plan. `now` is nil for what is
+	// to go, `before` for what is to be made; it may make values of `now` unknown that only the apply will tell. May be nil.
+	Plan func(ctx context.Context, c *client.Client, now, before *M, found *diag.Diagnostics)
 	// Import is the attributes that an id to import names, in order, separated by slashes. Empty: id.
 	Import []string
 }
@@ -50,6 +53,28 @@ func (p *plain[M]) Schema(_ context.Context, _ resource.SchemaRequest, response 
 
 func (p *plain[M]) Configure(_ context.Context, request resource.ConfigureRequest, _ *resource.ConfigureResponse) {
 	p.client, _ = request.ProviderData.(*client.Client)
+}
+
+func (p *plain[M]) ModifyPlan(ctx context.Context, request resource.ModifyPlanRequest, response *resource.ModifyPlanResponse) {
+	if p.kind.Plan == nil || p.client == nil {
+		return // nothing to judge, or validated without a provider
+	}
+	var now, before *M
+	if !request.Plan.Raw.IsNull() {
+		now = new(M)
+		response.Diagnostics.Append(request.Plan.Get(ctx, now)...)
+	}
+	if !request.State.Raw.IsNull() {
+		before = new(M)
+		response.Diagnostics.Append(request.State.Get(ctx, before)...)
+	}
+	if response.Diagnostics.HasError() || now == nil && before == nil {
+		return
+	}
+	p.kind.Plan(ctx, p.client, now, before, &response.Diagnostics)
+	if now != nil && !response.Diagnostics.HasError() {
+		response.Diagnostics.Append(response.Plan.Set(ctx, now)...)
+	}
 }
 
 func (p *plain[M]) Create(ctx context.Context, request resource.CreateRequest, response *resource.CreateResponse) {

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -35,6 +39,37 @@ func Anew(description string) schema.StringAttribute {
 		Required: true, MarkdownDescription: description + " Another one makes it anew.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
+}
+
+// Fixed refuses, at the plan, another value of what cannot be changed and must not be made anew. What an import could not read
+// may be said.
+func Fixed(found *diag.Diagnostics, name string, now, before attr.Value, reason string) {
+	if !before.IsNull() && !now.IsUnknown() && !now.Equal(before) {
+		found.AddAttributeError(path.Root(name), "Not possible", reason)
+	}
+}
+
+// Kept is an attribute that the server fills once.
+func Kept(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Protection is on unless the configuration says otherwise.
+func Protection(what string) schema.BoolAttribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+		MarkdownDescription: "While on, the plan refuses to destroy " + what + ". It is Terraform's own: others can. Default: true.",
+	}
+}
+
+// Protected refuses, at the plan and again when it is done, to destroy what is protected.
+func Protected(what string, protection types.Bool) error {
+	if protection.ValueBool() || protection.IsNull() {
+		return fmt.Errorf("%s is protected, because its data would be lost: set deletion_protection = false and apply that first", what)
+	}
+	return nil
 }
 
 // Topics are what a receiver is told of.

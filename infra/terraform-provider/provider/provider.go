@@ -16,6 +16,7 @@ import (
 	"ringmaster/terraform-provider/alertrule"
 	"ringmaster/terraform-provider/allowlistentry"
 	"ringmaster/terraform-provider/apitoken"
+	"ringmaster/terraform-provider/backup"
 	"ringmaster/terraform-provider/backupschedule"
 	"ringmaster/terraform-provider/budget"
 	"ringmaster/terraform-provider/catalogue"
@@ -25,9 +26,15 @@ import (
 	"ringmaster/terraform-provider/connection"
 	"ringmaster/terraform-provider/cqlgrant"
 	"ringmaster/terraform-provider/cqlrole"
+	"ringmaster/terraform-provider/cqlschema"
+	"ringmaster/terraform-provider/inventory"
+	"ringmaster/terraform-provider/member"
 	"ringmaster/terraform-provider/networkconnection"
 	"ringmaster/terraform-provider/notificationchannel"
 	"ringmaster/terraform-provider/repairschedule"
+	"ringmaster/terraform-provider/restore"
+	"ringmaster/terraform-provider/role"
+	"ringmaster/terraform-provider/serviceaccount"
 	"ringmaster/terraform-provider/webhook"
 )
 
@@ -60,6 +67,12 @@ func (r *ringmaster) Schema(_ context.Context, _ provider.SchemaRequest, respons
 			"organisation": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Id (`org_…`), where the token's owner belongs to several. Or the variable `RINGMASTER_ORGANISATION`.",
 			},
+			"cql_role": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Role of the database as which `ringmaster_keyspace` and `ringmaster_table` are read and changed. Or the variable `RINGMASTER_CQL_ROLE`.",
+			},
+			"cql_password": schema.StringAttribute{
+				Optional: true, Sensitive: true, MarkdownDescription: "Its password. Or the variable `RINGMASTER_CQL_PASSWORD`, which is better: it stands in no file. It is in no state.",
+			},
 		},
 	}
 }
@@ -68,6 +81,8 @@ type settings struct {
 	URL          types.String `tfsdk:"url"`
 	Token        types.String `tfsdk:"token"`
 	Organisation types.String `tfsdk:"organisation"`
+	CQLRole      types.String `tfsdk:"cql_role"`
+	CQLPassword  types.String `tfsdk:"cql_password"`
 }
 
 func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRequest, response *provider.ConfigureResponse) {
@@ -85,6 +100,7 @@ func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRe
 	with := client.Settings{
 		URL: of(given.URL, "RINGMASTER_URL"), Token: of(given.Token, "RINGMASTER_TOKEN"),
 		Organisation: of(given.Organisation, "RINGMASTER_ORGANISATION"), Agent: "terraform-provider-ringmaster/" + r.version,
+		CQLRole: of(given.CQLRole, "RINGMASTER_CQL_ROLE"), CQLPassword: of(given.CQLPassword, "RINGMASTER_CQL_PASSWORD"),
 	}
 	if with.URL == "" {
 		response.Diagnostics.AddAttributeError(path.Root("url"), "No address", "Set url, or the variable RINGMASTER_URL: https://ringmaster.example.")
@@ -105,14 +121,18 @@ func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRe
 
 func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		alertrule.New, allowlistentry.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
-		networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, webhook.New,
+		alertrule.New, allowlistentry.New, backup.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
+		cqlschema.NewKeyspace, cqlschema.NewTable,
+		member.New, networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, restore.New,
+		role.New, serviceaccount.New, webhook.New,
 	}
 }
 
 func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		catalogue.NewImages, catalogue.NewMachineTypes, catalogue.NewRegions, catalogue.NewVersions, connection.New,
+		inventory.NewBackups, inventory.NewCluster, inventory.NewClusters, inventory.NewCQLRoles, inventory.NewMembers, inventory.NewOrganisation,
+		inventory.NewPrices,
 	}
 }
 
