@@ -1,13 +1,13 @@
 """Tags hold still: what can be changed under a condition has the same tag as long as nobody changes it."""
 
 import json
+import re
 from pathlib import Path
 
 import httpx
 import pytest
 
 from e2e.contract.server import Api
-from e2e.contract.test_isolation import ask
 
 DESCRIPTION = Path(__file__).resolve().parents[2] / "backend" / "openapi.json"
 
@@ -24,11 +24,12 @@ def conditional() -> list[str]:
 
 @pytest.mark.parametrize("path", conditional())
 def test_what_nobody_changed_is_not_sent_again(api: Api, path: str) -> None:
-    first = ask(api, api.tenants.viewer_token, "get", path, "", api.tenants.ids)
+    url = api.url + re.sub(r"\{(\w+)\}", lambda found: api.tenants.ids[found[1]], path)
+    headers = api.headers(api.tenants.viewer_token)
+    first = httpx.get(url, headers=headers, timeout=30)
     if first.status_code in (403, 404, 503):  # not for viewers, or none there
         assert "ETag" not in first.headers
         return
     assert first.status_code == 200, first.text
-    headers = api.headers(api.tenants.viewer_token) | {"If-None-Match": first.headers["ETag"]}
-    again = httpx.get(str(first.request.url), headers=headers, timeout=30)
+    again = httpx.get(url, headers=headers | {"If-None-Match": first.headers["ETag"]}, timeout=30)
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
