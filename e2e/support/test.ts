@@ -32,8 +32,15 @@ export const test = base.extend<{ ownerPage: Page }, { ownerState: StorageState 
       viewport,
       storageState: ownerState,
     });
-    await use(await context.newPage());
+    const page = await context.newPage();
+    // What the browser refused to load or run: the console must need nothing that its policy forbids.
+    const refused: string[] = [];
+    page.on("console", (message) => {
+      if (/content security policy/i.test(message.text())) refused.push(message.text());
+    });
+    await use(page);
     await context.close();
+    expect(refused).toEqual([]);
   },
 });
 
