@@ -6,6 +6,7 @@ the API's own list shows, page by page with the same keyset cursor.
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "backend.config.settings"
@@ -19,7 +20,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-_STATEMENT = """
+STATEMENT = """
 SELECT c.id, c.name, c.state, c.engine, c.engine_version, c.provider, c.options, c.settings,
        c.termination_protection, c.healing_mode, c.healing_grace_seconds, c.healing_replacements_per_day,
        c.created_by, c.created_at, c.active_at,
@@ -43,18 +44,28 @@ SELECT c.id, c.name, c.state, c.engine, c.engine_version, c.provider, c.options,
 _AFTER_ALL = "~"
 
 
-def list_clusters(request: HttpRequest) -> HttpResponse:
-    limit = int(request.GET["limit"])
+def rows(statement: str, parameters: Sequence[object]) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, [request.GET["organisation"], request.GET.get("cursor") or _AFTER_ALL, limit + 1])
+        cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
-        rows: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    for row in rows:
+        found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    for row in found:
         for name in ("options", "settings"):
             row[name] = json.loads(row[name])  # Django leaves JSON columns of its cursors as text
-    following = rows[limit - 1]["id"] if len(rows) > limit else None
-    body = json.dumps({"items": rows[:limit], "next_cursor": following}, cls=DjangoJSONEncoder)
-    return HttpResponse(body, content_type="application/json")
+    return found
+
+
+def list_clusters(request: HttpRequest) -> HttpResponse:
+    limit = int(request.GET["limit"])
+    found = rows(STATEMENT, [request.GET["organisation"], request.GET.get("cursor") or _AFTER_ALL, limit + 1])
+    following = found[limit - 1]["id"] if len(found) > limit else None
+    body = json.dumps({"items": found[:limit], "next_cursor": following}, cls=DjangoJSONEncoder)
+    return answer(body)
+
+
+def answer(body: str) -> HttpResponse:
+    """With its length, so that it goes out in one piece, as ours does."""
+    return HttpResponse(body, content_type="application/json", headers={"Content-Length": str(len(body.encode()))})
 
 
 urlpatterns = [path("clusters", list_clusters)]
