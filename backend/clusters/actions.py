@@ -249,7 +249,7 @@ def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
             hint="Switch termination protection off first (update_cluster).",
         )
     Cluster.objects.filter(id=cluster.id).update(state=ClusterState.DELETING)
-    nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
+    nodes = list(cluster.nodes.filter(deleted_at=None).select_related("datacenter").order_by("position"))
     groups = plans.delete_cluster(nodes, connections=bool(connection_kinds(cluster.provider)))
     first = next(step.name for group in groups for step in group)
     operation = _start(who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=first)

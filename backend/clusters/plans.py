@@ -72,9 +72,18 @@ def delete_cluster(nodes: Sequence[Node], *, connections: bool) -> list[list[Pla
     return [
         *([[delete_connections()]] if connections else []),
         _per_node(nodes, "delete_machine", "Delete the machine and its disks", 300),
-        [PlannedStep("delete_network", "Delete the network", deadline_seconds=120)],
+        _delete_networks(nodes),
         [PlannedStep("check_nothing_left", "Check that nothing is left", deadline_seconds=120)],
     ]
+
+
+def _delete_networks(nodes: Sequence[Node]) -> list[PlannedStep]:
+    """One in each data centre. A step without a target is about the only one."""
+    datacenters = list({node.datacenter_id: node.datacenter for node in nodes}.values())
+    title = "Delete the network"
+    if len(datacenters) < 2:
+        return [PlannedStep("delete_network", title, deadline_seconds=120)]
+    return [PlannedStep("delete_network", title, one.id, one.name, deadline_seconds=120) for one in datacenters]
 
 
 def rotate_credentials() -> list[list[PlannedStep]]:

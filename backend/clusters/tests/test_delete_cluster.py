@@ -2,8 +2,8 @@ import pytest
 
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
-from backend.clusters import lifecycle
-from backend.clusters.models import Cluster, Node, NodeEnrolment, Secret
+from backend.clusters import lifecycle, plans
+from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment, Secret
 from backend.conftest import ApiClient, Tenant
 from backend.operations.models import Operation, OperationStep
 
@@ -71,3 +71,10 @@ def test_when_it_is_done_secrets_are_destroyed_and_history_stays(api: ApiClient,
 def test_a_cluster_that_never_was_is_not_found(api: ApiClient, cluster_id: str):
     answer = api.delete(f"/clusters/{cluster_id}")
     assert answer.status_code in (400, 404)
+
+
+def test_the_network_of_each_data_centre_is_deleted():
+    here, there = Datacenter(id="dce_1", name="here"), Datacenter(id="dce_2", name="there")
+    nodes = [Node(id=f"nod_{number}", datacenter=one) for number, one in enumerate((here, here, there))]
+    steps = [step for group in plans.delete_cluster(nodes, connections=False) for step in group]
+    assert [step.target for step in steps if step.name == "delete_network"] == ["dce_1", "dce_2"]
