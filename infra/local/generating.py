@@ -78,6 +78,12 @@ def generators(place: Layout) -> list[Generator]:
         ),
         Generator("parity", (python, "-m", "infra.parity"), root, (root / "docs" / "parity.md",)),
         Generator(
+            "reference of the Terraform provider",
+            ("go", "run", "./pages", str(root / "docs" / "terraform")),
+            root / "infra" / "terraform-provider",
+            (root / "docs" / "terraform",),
+        ),
+        Generator(
             "agent's types",
             (
                 *(str(place.venv / "bin" / "datamodel-codegen"), "--input-file-type=jsonschema", "--disable-timestamp"),

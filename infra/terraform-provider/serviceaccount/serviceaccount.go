@@ -84,10 +84,12 @@ func New() resource.Resource {
 			return "", c.Patch(ctx, client.Path("service-accounts", m.ID.ValueString()), body, nil)
 		},
 		Delete: func(ctx context.Context, c *client.Client, m *model) (string, error) {
-			if m.Disabled.ValueBool() {
-				return "", nil
+			// A role of the organisation's own could not be removed while it is held.
+			body := map[string]any{"role": "viewer"}
+			if !m.Disabled.ValueBool() {
+				body["disabled"] = true
 			}
-			return "", c.Patch(ctx, client.Path("service-accounts", m.ID.ValueString()), map[string]any{"disabled": true}, nil)
+			return "", c.Patch(ctx, client.Path("service-accounts", m.ID.ValueString()), body, nil)
 		},
 		Plan: func(_ context.Context, _ *client.Client, now, before *model, found *diag.Diagnostics) {
 			if now == nil {

@@ -11,6 +11,7 @@ from ringmaster.cli import commands, failures, progress, show
 from ringmaster.cli.access import login, profile
 from ringmaster.cli.cqlsh import cqlsh
 from ringmaster.cli.session import Session, TransportOf, over_the_network
+from ringmaster.cli.terraform import tf
 from ringmaster.errors import RingmasterError
 from ringmaster.version import __version__
 
@@ -66,6 +67,7 @@ def root(context: click.Context, profile: str | None) -> None:
 root.add_command(login)
 root.add_command(profile)
 root.add_command(cqlsh)
+root.add_command(tf)
 
 
 @click.command("wait")

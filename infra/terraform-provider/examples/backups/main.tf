@@ -1,0 +1,37 @@
+terraform {
+  required_providers {
+    ringmaster = { source = "ringmaster.internal/ringmaster/ringmaster" }
+  }
+}
+
+variable "cluster" { description = "Name of a cluster that exists." }
+
+data "ringmaster_cluster" "it" {
+  name = var.cluster
+}
+
+resource "ringmaster_backup_schedule" "nightly" {
+  cluster_id = data.ringmaster_cluster.it.id
+  name       = "nightly"
+  cron       = "30 2 * * *"
+  time_zone  = "Europe/Vienna"
+  keep_days  = 30
+}
+
+resource "ringmaster_repair_schedule" "it" {
+  cluster_id  = data.ringmaster_cluster.it.id
+  every_hours = 168
+  intensity   = 50
+}
+
+# Made once. To destroy it, set deletion_protection = false and apply that first.
+resource "ringmaster_backup" "before_the_move" {
+  cluster_id = data.ringmaster_cluster.it.id
+  keep_days  = 365
+}
+
+# Done once: beside what is there, newer writes win.
+resource "ringmaster_restore" "once" {
+  backup_id = ringmaster_backup.before_the_move.id
+  mode      = "add"
+}
