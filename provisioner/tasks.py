@@ -18,6 +18,7 @@ from provisioner.reconcile import (
     advice,
     alerts,
     archives,
+    audit,
     backup_findings,
     backups,
     budgets,
@@ -224,6 +225,13 @@ def deliver_alerts() -> None:
     """See provisioner/reconcile/alerts.py."""
     close_old_connections()
     alerts.deliver()
+
+
+@shared_task(name="provisioner.reconcile_audit", time_limit=RECONCILE_LIMIT)
+def reconcile_audit() -> None:
+    """See provisioner/reconcile/audit.py."""
+    close_old_connections()
+    audit.link_records()
 
 
 @shared_task(name="provisioner.reconcile_alerts", time_limit=RECONCILE_LIMIT)

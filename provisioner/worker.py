@@ -86,6 +86,7 @@ app.conf.update(
             "options": {"expires": 60},
         },
         "deliveries": {"task": "provisioner.deliver_alerts", "schedule": 5.0, "options": {"expires": 5}},
+        "audit": {"task": "provisioner.reconcile_audit", "schedule": 5.0, "options": {"expires": 5}},
         "alerts": {"task": "provisioner.reconcile_alerts", "schedule": 60.0, "options": {"expires": 60}},
         "console": {"task": "provisioner.reconcile_console", "schedule": 60.0, "options": {"expires": 60}},
         "advice": {"task": "provisioner.reconcile_advice", "schedule": 10.0, "options": {"expires": 10}},

@@ -16,7 +16,7 @@ from backend.accounts.states import Permission
 from backend.alerts import deliveries
 from backend.alerts.addresses import checked_url
 from backend.alerts.models import AlertDelivery, AlertReceiver
-from backend.alerts.receiver_queries import find_delivery, find_receiver, get_receiver, shape_of
+from backend.alerts.receiver_queries import against_changing, find_delivery, find_receiver, get_receiver, shape_of
 from backend.alerts.schemas import AlertReceiverOrder, AlertReceiverUpdate
 from backend.alerts.states import (
     MOST_RECEIVERS,
@@ -25,12 +25,13 @@ from backend.alerts.states import (
     DeliveryKind,
     DeliveryState,
     ReceiverKind,
+    Topic,
 )
 from backend.audit import actions as audit
 from backend.clusters import vault
 from backend.clusters.queries import cluster_not_found, clusters
 from backend.clusters.states import SecretPurpose
-from backend.core.errors import Conflict, Invalid, TooManyRequests
+from backend.core.errors import Conflict, Forbidden, Invalid, TooManyRequests
 
 PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue"
 SIGNING_PREFIX = "rmw_"
@@ -49,6 +50,7 @@ def create(who: Identity, order: AlertReceiverOrder) -> dict[str, Any]:
     """Raises Forbidden, NotFound, Invalid, Conflict."""
     require(who, Permission.ALERTS_WRITE)
     _check(order)
+    _check_topics(who, order.kind, list(order.topics))
     _check_clusters(who, order.cluster_ids)
     # The row keeps two at once from both being the last that there is room for.
     Organisation.objects.select_for_update(no_key=True).get(id=who.organisation_id)
@@ -83,6 +85,7 @@ def update(who: Identity, receiver_id: str, wanted: AlertReceiverUpdate) -> dict
     require(who, Permission.ALERTS_WRITE)
     row = find_receiver(who, receiver_id)
     given = {name: value for name, value in wanted.model_dump(exclude_unset=True).items() if value is not None}
+    _check_topics(who, ReceiverKind(row.kind), [*row.topics, *given.get("topics", [])])
     _check_clusters(who, given.get("cluster_ids", []))
     before = _facts(row)
     for name, value in given.items():
@@ -98,6 +101,7 @@ def delete(who: Identity, receiver_id: str) -> None:
     """What waits for it is not sent any more. Raises Forbidden, NotFound."""
     require(who, Permission.ALERTS_WRITE)
     row = find_receiver(who, receiver_id)
+    _check_topics(who, ReceiverKind(row.kind), row.topics)
     AlertReceiver.objects.filter(id=row.id).update(deleted_at=Now())
     deliveries.give_up(row.id, "The receiver was deleted.")
     vault.destroy(row.id, SecretPurpose.ALERT_RECEIVER)
@@ -111,6 +115,7 @@ def rotate_secret(who: Identity, receiver_id: str) -> dict[str, Any]:
     row = find_receiver(who, receiver_id)
     if row.kind != ReceiverKind.WEBHOOK:
         raise Conflict("not_signed", "Only webhooks are signed.", hint="Make another receiver to change its key.")
+    _check_topics(who, ReceiverKind(row.kind), row.topics)
     secret = _signing_secret()
     _keep(row, secrets_of(row.id) | {"signing_secret": secret})
     _record(who, row, "alert_receiver.rotate_secret")
@@ -122,6 +127,7 @@ def test(who: Identity, receiver_id: str) -> dict[str, Any]:
     """Sends a message that says it is a test; its delivery tells how it went. Forbidden, NotFound, TooManyRequests."""
     require(who, Permission.ALERTS_WRITE)
     row = find_receiver(who, receiver_id)
+    _check_topics(who, ReceiverKind(row.kind), row.topics)
     _check_rate(who, "tests", MOST_TESTS_PER_MINUTE, kind=DeliveryKind.TEST)
     delivery = deliveries.add(row.id, DeliveryKind.TEST, deliveries.test_content(row, who.actor))
     _record(who, row, "alert_receiver.test")
@@ -196,6 +202,19 @@ def _check(order: AlertReceiverOrder) -> None:
             "mail_not_configured",
             "This installation has no mail server.",
             hint="Ask whoever runs it to set RINGMASTER_SMTP_URL, or choose another kind.",
+        )
+
+
+def _check_topics(who: Identity, kind: ReceiverKind, topics: list[str]) -> None:
+    """The audit log goes to programs only, at the wish of those who may read it. Raises Forbidden, Invalid."""
+    if (reason := against_changing(who, topics)) is not None:
+        raise Forbidden("audit_not_yours", reason, hint="Ask an administrator of the organisation.")
+    if Topic.AUDIT in topics and kind is not ReceiverKind.WEBHOOK:
+        raise Invalid(
+            "topic_not_taken",
+            f"A receiver of kind {kind} is not told of the audit log.",
+            hint="Make a receiver of kind webhook.",
+            field="topics",
         )
 
 

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from backend.accounts.queries import Identity
+from backend.accounts.states import Permission
 from backend.alerts.models import AlertDelivery, AlertReceiver
 from backend.alerts.queries import against_writing
-from backend.alerts.states import ReceiverKind
+from backend.alerts.states import MAY_NOT_READ_AUDIT, DeliveryKind, ReceiverKind, Topic
 from backend.core.errors import NotFound
 from backend.core.pagination import PageQuery, page
 from backend.core.schemas import allowed
@@ -31,28 +32,41 @@ def find_receiver(who: Identity, receiver_id: str) -> AlertReceiver:
 
 def list_receivers(who: Identity, query: PageQuery) -> dict[str, Any]:
     """Newest first."""
-    newest = AlertDelivery.objects.filter(receiver=OuterRef("pk")).order_by("-id")
+    newest = _seen_by(who).filter(receiver=OuterRef("pk")).order_by("-id")
     rows = AlertReceiver.objects.filter(organisation_id=who.organisation_id, deleted_at=None).annotate(
         last=Subquery(newest.values("id")[:1])
     )
     found = page(rows.values(*_COLUMNS), query, lambda row: row)
     last = AlertDelivery.objects.filter(id__in=[row["last"] for row in found["items"]]).values(*_DELIVERY_COLUMNS)
     deliveries = {row["id"]: delivery_shape(row) for row in last}
-    reason = against_writing(who)
-    found["items"] = [_shape(row, deliveries.get(row["last"]), reason) for row in found["items"]]
+    found["items"] = [_shape(who, row, deliveries.get(row["last"])) for row in found["items"]]
     return found
 
 
 def get_receiver(who: Identity, receiver_id: str) -> dict[str, Any]:
     """Raises NotFound."""
     row = find_receiver(who, receiver_id)
-    last = AlertDelivery.objects.filter(receiver=row).order_by("-id").values(*_DELIVERY_COLUMNS).first()
+    last = _seen_by(who).filter(receiver=row).order_by("-id").values(*_DELIVERY_COLUMNS).first()
     columns = {name: getattr(row, name) for name in _FACTS}
-    return _shape(columns, None if last is None else delivery_shape(last), against_writing(who))
+    return _shape(who, columns, None if last is None else delivery_shape(last))
 
 
-def _shape(row: dict[str, Any], last: dict[str, Any] | None, reason: str | None) -> dict[str, Any]:
+def against_changing(who: Identity, topics: list[str]) -> str | None:
+    """Why a receiver with these topics, or that is to get them, is not theirs to make or change."""
+    if Topic.AUDIT in topics and Permission.AUDIT_READ not in who.permissions:
+        return against_writing(who) or MAY_NOT_READ_AUDIT
+    return against_writing(who)
+
+
+def _seen_by(who: Identity) -> QuerySet[AlertDelivery]:
+    """Messages about audit records are for those who may read the audit log."""
+    rows = AlertDelivery.objects.all()
+    return rows if Permission.AUDIT_READ in who.permissions else rows.exclude(kind=DeliveryKind.AUDIT)
+
+
+def _shape(who: Identity, row: dict[str, Any], last: dict[str, Any] | None) -> dict[str, Any]:
     row.pop("last", None)
+    reason = against_changing(who, row["topics"])
     unsigned = None if row["kind"] == ReceiverKind.WEBHOOK else "Only webhooks are signed."
     return row | {
         "last_delivery": last,
@@ -67,7 +81,7 @@ def _shape(row: dict[str, Any], last: dict[str, Any] | None, reason: str | None)
 
 def list_deliveries(who: Identity, receiver_id: str, query: PageQuery) -> dict[str, Any]:
     """Newest first. Raises NotFound."""
-    rows = AlertDelivery.objects.filter(receiver=find_receiver(who, receiver_id))
+    rows = _seen_by(who).filter(receiver=find_receiver(who, receiver_id))
     return page(rows.values(*_DELIVERY_COLUMNS), query, delivery_shape)
 
 
@@ -78,7 +92,7 @@ def delivery_shape(row: dict[str, Any]) -> dict[str, Any]:
 
 def find_delivery(who: Identity, receiver_id: str, delivery_id: str) -> AlertDelivery:
     """Raises NotFound."""
-    found = AlertDelivery.objects.filter(receiver=find_receiver(who, receiver_id), id=delivery_id).first()
+    found = _seen_by(who).filter(receiver=find_receiver(who, receiver_id), id=delivery_id).first()
     if found is None:
         raise NotFound(
             "alert_delivery_not_found",

@@ -178,7 +178,8 @@ Topics = Annotated[
         min_length=1,
         max_length=len(Topic),
         description="What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; "
-        "stuck and failed ones are warnings, the others infos",
+        "stuck and failed ones are warnings, the others infos. audit: each audit record, as info; of webhooks only, "
+        "and for those who have audit:read",
     ),
     AfterValidator(lambda topics: sorted(set(topics))),
 ]

@@ -47,6 +47,7 @@ class Topic(StrEnum):
     ALERTS = "alerts"
     BUDGETS = "budgets"
     OPERATIONS = "operations"
+    AUDIT = "audit"
 
 
 USUAL_TOPICS = (Topic.ALERTS, Topic.BUDGETS)
@@ -59,6 +60,7 @@ class DeliveryKind(StrEnum):
     ALERTS = "alerts"
     BUDGETS = "budgets"
     OPERATIONS = "operations"
+    AUDIT = "audit"
     TEST = "test"
 
 
@@ -76,6 +78,7 @@ def at_least(severity: Severity, wanted: Severity) -> bool:
 
 
 MAY_NOT_WRITE = "Your role or token may not change alerts."
+MAY_NOT_READ_AUDIT = "It is told of the audit log, which your role or token may not read."
 
 RETRY_SECONDS = (5, 15, 60, 300, 900, 1800, 3600, 3600, 3600)
 """After each failed try; when there is none left it is given up, some four hours after the first."""

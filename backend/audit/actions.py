@@ -2,8 +2,20 @@
 
 from typing import Any
 
+from django.db import connection
+
 from backend.accounts.queries import Identity
+from backend.audit import chain, queries
 from backend.audit.models import AuditRecord
+
+LINKED_AT_ONCE = 200
+"""Records."""
+_LINK = """
+UPDATE audit_auditrecord record
+   SET sequence = tie.sequence, previous_hash = tie.previous_hash, hash = tie.hash
+  FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[]) AS tie (id, sequence, previous_hash, hash)
+ WHERE record.id = tie.id
+"""
 
 
 def record(
@@ -51,3 +63,24 @@ def record_sign_in(
         )
         for organisation_id in organisation_ids
     )
+
+
+def link() -> list[dict[str, Any]]:
+    """Ties records that are committed to the ends of their organisations' chains; which (chain.LINKED), in order.
+
+    Called in a transaction, by one at a time (provisioner/reconcile/audit.py): writers of records wait for nobody, so
+    the order is that in which records are seen here, by id among those that are seen at once.
+    """
+    tied: list[dict[str, Any]] = []
+    ends: dict[str, chain.End] = {}
+    for record in queries.waiting_records(LINKED_AT_ONCE):
+        owner = record["organisation_id"]
+        if owner not in ends:
+            ends[owner] = queries.end_of(owner)
+        tied.append(chain.linked(record, ends[owner]))
+        ends[owner] = chain.End(tied[-1]["sequence"], tied[-1]["hash"])
+    if tied:
+        columns = ("id", "sequence", "previous_hash", "hash")
+        with connection.cursor() as cursor:
+            cursor.execute(_LINK, [[each[name] for each in tied] for name in columns])
+    return tied

@@ -1,4 +1,7 @@
-"""What was done by whom: one row per mutation, written in the same transaction as the mutation."""
+"""What was done by whom: one row per mutation, written in the same transaction as the mutation.
+
+Triggers (migration 0002) refuse to change or delete a row, but for linking it into its organisation's chain once.
+"""
 
 from django.db import models
 
@@ -23,11 +26,25 @@ class AuditRecord(models.Model):
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Of the organisation's chain (chain.py). Empty until a reconciler has linked the record; written once.
+    sequence = models.BigIntegerField(null=True, help_text="1 is the organisation's first")
+    previous_hash = models.CharField(max_length=64, null=True)
+    hash = models.CharField(max_length=64, null=True)
 
     class Meta:
         indexes = [
             models.Index(fields=["organisation", "-id"], name="audit_list"),
             models.Index(fields=["organisation", "target_id", "-id"], name="audit_of_target"),
+            models.Index(fields=["organisation", "created_at"], name="audit_by_time"),
+            models.Index(fields=["id"], condition=models.Q(sequence=None), name="audit_not_linked"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "sequence"], name="audit_sequence_once"),
+            models.CheckConstraint(
+                condition=models.Q(sequence=None, previous_hash=None, hash=None)
+                | models.Q(sequence__gte=1, previous_hash__isnull=False, hash__isnull=False),
+                name="audit_linked_or_not",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -83,6 +83,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     from backend.accounts.queries import hash_secret
     from backend.advisor.models import AdviceItem, TableChange, TableSchema
     from backend.alerts.models import AlertDelivery, AlertReceiver
+    from backend.audit.actions import link
     from backend.audit.models import AuditRecord
     from backend.backups.models import Backup, BackupLocation, BackupSchedule, Drill, Restore
     from backend.backups.states import BackupState, DrillState, RestoreMode, RestoreState
@@ -388,6 +389,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         actor_user_id=owner.id,
         after={"name": cluster.name},
     )
+    link()
     return token, {
         "organisation_id": organisation.id,
         "role_id": custom_role.id,

@@ -108,6 +108,17 @@ def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
         assert MARK not in answer.text
 
 
+def test_an_export_of_the_audit_log_is_ones_own(api: Api) -> None:
+    headers = api.headers(api.tenants.stranger_token)
+    for words in ("", f"?q={MARK}", f"?target_id={api.tenants.ids['cluster_id']}", "?format=csv"):
+        answer = httpx.get(f"{api.url}/api/v1/audit/export{words}", headers=headers, timeout=30)
+        assert answer.status_code == 200, answer.text
+        assert f"{MARK}-" not in answer.text
+        assert ("elsewhere-0" in answer.text) == (words in ("", "?format=csv"))
+    chain = httpx.get(f"{api.url}/api/v1/audit/chain", headers=headers, timeout=30).json()
+    assert chain["organisation_id"] == api.tenants.stranger_ids["organisation_id"]
+
+
 def test_filters_and_cursors_do_not_reach_over_the_fence(api: Api) -> None:
     for query in (
         f"clusters?cursor={api.tenants.ids['cluster_id']}",

@@ -34,6 +34,17 @@ test("every change is in the audit log: who, what, from where, before and after,
   await picture(page, "audit");
   expect(await page.content()).not.toContain(made.secret);
 
+  await page.getByRole("combobox", { name: "Find audit records" }).fill("audited");
+  await page.keyboard.press("Enter");
+  await expect(table.getByRole("row").filter({ hasText: "token.create" })).toHaveCount(0);
+  await expect(table.getByRole("row").filter({ hasText: "cluster.create" }).first()).toContainText("audited");
+  await expect(page.getByText("records are tied by hashes")).toBeVisible();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export" }).click();
+  await page.getByRole("menuitem", { name: "JSON lines" }).click();
+  expect((await saved).suggestedFilename()).toBe("audit.jsonl");
+  await picture(page, "audit-found");
+
   await page.goto(`/audit?target_id=${cluster.id}`);
   await expect(table.getByRole("row").filter({ hasText: "cluster.create" })).toHaveCount(1);
   await expect(table.getByRole("row").filter({ hasText: "token.create" })).toHaveCount(0);

@@ -352,10 +352,21 @@ const auditRoute = createRoute({
   path: "/audit",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { action?: string; actor?: string; target_id?: string; after?: string[] } => ({
+  ): {
+    action?: string;
+    actor?: string;
+    target_id?: string;
+    q?: string;
+    from?: string;
+    to?: string;
+    after?: string[];
+  } => ({
     action: readText(search.action),
     actor: readText(search.actor),
     target_id: readText(search.target_id),
+    q: readText(search.q),
+    from: readText(search.from),
+    to: readText(search.to),
     after: readCursors(search.after),
   }),
   loaderDeps: ({ search }) => search,

@@ -3,12 +3,13 @@ import {
   downloadBackup,
   downloadCa,
   downloadConnectionBundle,
+  exportAuditRecords,
   exportCosts,
   getClusterMetrics,
   getTableMetrics,
   listTableMetrics,
 } from "./__generated__/sdk.gen";
-import type { Download, DownloadOrder, ExportCostsData } from "./__generated__/types.gen";
+import type { Download, DownloadOrder, ExportAuditRecordsData, ExportCostsData } from "./__generated__/types.gen";
 import type { DashboardWish, TablesWish } from "./queries";
 
 // Not plain links: a link cannot carry the header that says which organisation is meant.
@@ -69,6 +70,12 @@ export async function fetchTableMetricsCsv(
 export async function fetchTablesCsv(id: string, wish: TablesWish): Promise<Blob> {
   const query = { ...wish, format: "csv" as const };
   const { data } = await listTableMetrics({ path: { cluster_id: id }, query, parseAs: "blob", throwOnError: true });
+  return data as unknown as Blob;
+}
+
+/** Every audit record that matches and is in the chain, with its hash. */
+export async function fetchAudit(query: NonNullable<ExportAuditRecordsData["query"]>): Promise<Blob> {
+  const { data } = await exportAuditRecords({ query, parseAs: "blob", throwOnError: true });
   return data as unknown as Blob;
 }
 

@@ -205,6 +205,9 @@ export const auditQuery = (query: ListAuditRecordsData["query"]) => ({
   placeholderData: keepPreviousData,
 });
 
+/** Where the chain of audit records ends. */
+export const auditChainQuery = () => ({ ...generated.getAuditChainOptions(), refetchInterval: 15_000 });
+
 /** What a change would do; null: there is no change yet, and nobody asks. */
 export const planQuery = (clusterId: string, change: ClusterChange | null) => ({
   queryKey: ["plan", clusterId, change],

@@ -78,7 +78,7 @@ export function AlertReceivers({
         header={
           <Header
             variant="h2"
-            description="Who is told of alerts, budgets and operations: by mail, Slack, PagerDuty or a signed webhook."
+            description="Who is told of alerts, budgets, operations and the audit log: by mail, Slack, PagerDuty or a signed webhook."
             actions={
               <Button
                 disabled={!may}

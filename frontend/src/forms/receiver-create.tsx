@@ -108,6 +108,7 @@ export function ReceiverCreateModal({
         </FormField>
       )}
       <ReceiverScope
+        kind={fields.kind}
         topics={fields.topics}
         severity={fields.severity}
         clusterIds={fields.clusterIds}

@@ -42,6 +42,7 @@ export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertRece
         <Input value={name} autoComplete={false} onChange={({ detail }) => setName(detail.value)} />
       </FormField>
       <ReceiverScope
+        kind={receiver.kind}
         topics={topics}
         severity={severity}
         clusterIds={clusterIds}

@@ -6,7 +6,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useQuery } from "@tanstack/react-query";
 import { type AlertReceiver, clustersQuery } from "../api";
 import { SEVERITY_OPTIONS } from "../components/alert-parts";
-import { TOPICS, type Topic } from "../util/alert-receivers";
+import { type ReceiverKind, TOPICS, type Topic, takesTopic } from "../util/alert-receivers";
 
 const TOLD = { critical: "Critical only", warning: "Warning and above", info: "Everything" } as const;
 const OPTIONS = SEVERITY_OPTIONS.map(({ value }) => ({ value, label: TOLD[value] })).reverse();
@@ -18,6 +18,7 @@ export function toldFrom(severity: AlertReceiver["severity"]): string {
 
 /** What a receiver is told: of what, from which severity on, and of which clusters. */
 export function ReceiverScope({
+  kind,
   topics,
   severity,
   clusterIds,
@@ -26,6 +27,7 @@ export function ReceiverScope({
   onSeverity,
   onClusters,
 }: {
+  kind: ReceiverKind;
   topics: Topic[];
   severity: AlertReceiver["severity"];
   clusterIds: string[];
@@ -40,7 +42,7 @@ export function ReceiverScope({
     <SpaceBetween size="m">
       <FormField label="Tell of" errorText={errors.topics}>
         <SpaceBetween size="xxs">
-          {TOPICS.map(({ value, label, description }) => (
+          {TOPICS.filter(({ value }) => takesTopic(kind, value)).map(({ value, label, description }) => (
             <Checkbox
               key={value}
               checked={topics.includes(value)}

@@ -21,7 +21,11 @@ export const TOPICS: { value: Topic; label: string; description: string }[] = [
     label: "Operations",
     description: "When one is ordered, is stuck, goes on or ends. Stuck and failed ones are warnings.",
   },
+  { value: "audit", label: "Audit log", description: "Each record with its hash. Webhooks only." },
 ];
+
+/** Whether receivers of a kind can be told of a topic. */
+export const takesTopic = (kind: ReceiverKind, topic: Topic): boolean => topic !== "audit" || kind === "webhook";
 
 /** What a receiver is told of, as a list in a sentence. */
 export const topicsLabel = (topics: readonly Topic[]): string =>
@@ -51,7 +55,7 @@ export const NO_TOPIC = "Choose what it is told of.";
 /** What is still to be filled in; undefined: nothing. */
 export function missingIn(fields: ReceiverFields): string | undefined {
   if (fields.name.trim() === "") return "Enter a name.";
-  if (fields.topics.length === 0) return NO_TOPIC;
+  if (!fields.topics.some((topic) => takesTopic(fields.kind, topic))) return NO_TOPIC;
   switch (fields.kind) {
     case "email":
       return readAddresses(fields.addresses).length === 0 ? "Enter an address." : undefined;
@@ -64,7 +68,8 @@ export function missingIn(fields: ReceiverFields): string | undefined {
 
 /** What is sent: of the fields only those that the kind takes. */
 export function receiverOrder(fields: ReceiverFields): AlertReceiverOrder {
-  const { kind, severity, topics } = fields;
+  const { kind, severity } = fields;
+  const topics = fields.topics.filter((topic) => takesTopic(kind, topic));
   const order = { name: fields.name.trim(), kind, topics, severity, cluster_ids: fields.clusterIds };
   const url = fields.url.trim() || null;
   switch (kind) {

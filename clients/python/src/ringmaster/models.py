@@ -243,6 +243,67 @@ class ArchivedNode(Model):
     """
 
 
+class AuditChain(Model):
+    organisation_id: str
+    sequence: int
+    """
+    Number of the last record in the chain; 0: there is none
+    """
+
+    hash: str
+    """
+    Its hash; 64 zeros when there is none
+    """
+
+    last_record_at: AwareDatetime | None
+    waiting: int
+    """
+    Records that are not in the chain yet; usually for some seconds
+    """
+
+    waiting_since: AwareDatetime | None
+    """
+    When the oldest of those was written
+    """
+
+
+Format = TypeAliasType("Format", Literal["jsonl", "csv"])
+
+
+class AuditExport(Model):
+    target_id: str | None = None
+    """
+    Id of the thing that was changed
+    """
+
+    action: str | None = None
+    """
+    token.create, or only the noun: token
+    """
+
+    actor: str | None = None
+    """
+    Start of the actor's e-mail address
+    """
+
+    q: str | None = None
+    """
+    Words, or beginnings of words, that all occur in who, action, target, before or after
+    """
+
+    from_: AwareDatetime | None = Field(None, alias="from")
+    """
+    Written then or later
+    """
+
+    to: AwareDatetime | None = None
+    """
+    Written before
+    """
+
+    format: Format = "jsonl"
+
+
 class AuditFilter(Model):
     target_id: str | None = None
     """
@@ -257,6 +318,21 @@ class AuditFilter(Model):
     actor: str | None = None
     """
     Start of the actor's e-mail address
+    """
+
+    q: str | None = None
+    """
+    Words, or beginnings of words, that all occur in who, action, target, before or after
+    """
+
+    from_: AwareDatetime | None = Field(None, alias="from")
+    """
+    Written then or later
+    """
+
+    to: AwareDatetime | None = None
+    """
+    Written before
     """
 
 
@@ -276,6 +352,15 @@ class AuditRecord(Model):
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     created_at: AwareDatetime
+    sequence: int | None
+    """
+    Its number in the organisation's chain, from 1; null for some seconds
+    """
+
+    hash: str | None
+    """
+    SHA-256, in hex, of all it says and of the hash before it; null as long
+    """
 
 
 class BackupEstimate(Model):
@@ -1073,7 +1158,7 @@ class DatacenterNetwork(Model):
     """
 
 
-DeliveryKind = TypeAliasType("DeliveryKind", Literal["alerts", "budgets", "operations", "test"] | str)
+DeliveryKind = TypeAliasType("DeliveryKind", Literal["alerts", "budgets", "operations", "audit", "test"] | str)
 """
 A topic, or a test.
 """
@@ -1412,7 +1497,7 @@ class Evidence(Model):
 ExportFormat = TypeAliasType("ExportFormat", Literal["csv", "json", "focus"])
 
 
-Format = TypeAliasType("Format", Literal["csv", "json", "focus"])
+Format1 = TypeAliasType("Format1", Literal["csv", "json", "focus"])
 
 
 class ExportQuery(Model):
@@ -1427,7 +1512,7 @@ class ExportQuery(Model):
     """
 
     cluster_id: str | None = None
-    format: Format = "csv"
+    format: Format1 = "csv"
 
 
 Scope = TypeAliasType("Scope", Literal["all", "node", "table"])
@@ -3395,7 +3480,7 @@ class TokenPage(Model):
     next_cursor: str | None
 
 
-Topic = TypeAliasType("Topic", Literal["alerts", "budgets", "operations"] | str)
+Topic = TypeAliasType("Topic", Literal["alerts", "budgets", "operations", "audit"] | str)
 """
 What receivers may want to be told of.
 """
@@ -3851,7 +3936,7 @@ class AlertReceiverOrder(Model):
 
     topics: list[Topic] = ["alerts", "budgets"]
     """
-    What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; stuck and failed ones are warnings, the others infos
+    What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; stuck and failed ones are warnings, the others infos. audit: each audit record, as info; of webhooks only, and for those who have audit:read
     """
 
     severity: Severity = "info"

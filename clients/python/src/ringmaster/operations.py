@@ -1405,6 +1405,42 @@ class Operations(ABC):
             key=idempotency_key,
         )
 
+    def export_audit_records(
+        self,
+        *,
+        target_id: str | None = None,
+        action: str | None = None,
+        actor: str | None = None,
+        q: str | None = None,
+        from_: datetime | None = None,
+        to: datetime | None = None,
+        format: Literal["jsonl", "csv"] | None = None,
+    ) -> str | bytes:
+        """Every record in the chain that matches, with hashes: JSON lines or CSV. The last seconds are not in it.
+
+        target_id: Id of the thing that was changed
+        action: token.create, or only the noun: token
+        actor: Start of the actor's e-mail address
+        q: Words, or beginnings of words, that all occur in who, action, target, before or after
+        from_: Written then or later
+        to: Written before
+        """
+        answer: str | bytes = self._ask(
+            bytes,
+            "GET",
+            "/api/v1/audit/export",
+            query={
+                "target_id": target_id,
+                "action": action,
+                "actor": actor,
+                "q": q,
+                "from": from_,
+                "to": to,
+                "format": format,
+            },
+        )
+        return answer
+
     def export_costs(
         self,
         *,
@@ -1537,6 +1573,11 @@ class Operations(ABC):
         answer: models.Allowlist = self._ask(
             models.Allowlist, "GET", path_of("/api/v1/clusters/{cluster_id}/allowlist", cluster_id=cluster_id)
         )
+        return answer
+
+    def get_audit_chain(self) -> models.AuditChain:
+        """Where the chain of the organisation's records ends. Kept elsewhere, it shows later whether one was changed."""
+        answer: models.AuditChain = self._ask(models.AuditChain, "GET", "/api/v1/audit/chain")
         return answer
 
     def get_backup(self, backup_id: str) -> models.BackupDetail:
@@ -2282,6 +2323,9 @@ class Operations(ABC):
         target_id: str | None = None,
         action: str | None = None,
         actor: str | None = None,
+        q: str | None = None,
+        from_: datetime | None = None,
+        to: datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.AuditPage:
@@ -2290,6 +2334,9 @@ class Operations(ABC):
         target_id: Id of the thing that was changed
         action: token.create, or only the noun: token
         actor: Start of the actor's e-mail address
+        q: Words, or beginnings of words, that all occur in who, action, target, before or after
+        from_: Written then or later
+        to: Written before
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
@@ -2297,7 +2344,16 @@ class Operations(ABC):
             models.AuditPage,
             "GET",
             "/api/v1/audit",
-            query={"target_id": target_id, "action": action, "actor": actor, "limit": limit, "cursor": cursor},
+            query={
+                "target_id": target_id,
+                "action": action,
+                "actor": actor,
+                "q": q,
+                "from": from_,
+                "to": to,
+                "limit": limit,
+                "cursor": cursor,
+            },
         )
         return answer
 
@@ -2307,11 +2363,16 @@ class Operations(ABC):
         target_id: str | None = None,
         action: str | None = None,
         actor: str | None = None,
+        q: str | None = None,
+        from_: datetime | None = None,
+        to: datetime | None = None,
         limit: int | None = None,
     ) -> Iterator[models.AuditRecord]:
         """All items of `list_audit_records`, page by page while they are asked for."""
         return self._every(
-            self.list_audit_records, (), {"target_id": target_id, "action": action, "actor": actor, "limit": limit}
+            self.list_audit_records,
+            (),
+            {"target_id": target_id, "action": action, "actor": actor, "q": q, "from": from_, "to": to, "limit": limit},
         )
 
     def list_backup_locations(

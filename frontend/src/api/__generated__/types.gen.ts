@@ -605,7 +605,7 @@ export type AlertReceiverOrder = {
     /**
      * Topics
      *
-     * What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; stuck and failed ones are warnings, the others infos
+     * What it is told of. operations: each that is ordered, gets stuck, is paused, goes on or ends; stuck and failed ones are warnings, the others infos. audit: each audit record, as info; of webhooks only, and for those who have audit:read
      */
     topics?: Array<Topic>;
     /**
@@ -1199,6 +1199,90 @@ export type Asked = {
 };
 
 /**
+ * AuditChain
+ */
+export type AuditChain = {
+    /**
+     * Organisation Id
+     */
+    organisation_id: string;
+    /**
+     * Sequence
+     *
+     * Number of the last record in the chain; 0: there is none
+     */
+    sequence: number;
+    /**
+     * Hash
+     *
+     * Its hash; 64 zeros when there is none
+     */
+    hash: string;
+    /**
+     * Last Record At
+     */
+    last_record_at: string | null;
+    /**
+     * Waiting
+     *
+     * Records that are not in the chain yet; usually for some seconds
+     */
+    waiting: number;
+    /**
+     * Waiting Since
+     *
+     * When the oldest of those was written
+     */
+    waiting_since: string | null;
+};
+
+/**
+ * AuditExport
+ */
+export type AuditExport = {
+    /**
+     * Target Id
+     *
+     * Id of the thing that was changed
+     */
+    target_id?: string | null;
+    /**
+     * Action
+     *
+     * token.create, or only the noun: token
+     */
+    action?: string | null;
+    /**
+     * Actor
+     *
+     * Start of the actor's e-mail address
+     */
+    actor?: string | null;
+    /**
+     * Q
+     *
+     * Words, or beginnings of words, that all occur in who, action, target, before or after
+     */
+    q?: string | null;
+    /**
+     * From
+     *
+     * Written then or later
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Written before
+     */
+    to?: string | null;
+    /**
+     * ExportFormat
+     */
+    format?: 'jsonl' | 'csv';
+};
+
+/**
  * AuditFilter
  */
 export type AuditFilter = {
@@ -1220,6 +1304,24 @@ export type AuditFilter = {
      * Start of the actor's e-mail address
      */
     actor?: string | null;
+    /**
+     * Q
+     *
+     * Words, or beginnings of words, that all occur in who, action, target, before or after
+     */
+    q?: string | null;
+    /**
+     * From
+     *
+     * Written then or later
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * Written before
+     */
+    to?: string | null;
 };
 
 /**
@@ -1290,6 +1392,18 @@ export type AuditRecord = {
      * Created At
      */
     created_at: string;
+    /**
+     * Sequence
+     *
+     * Its number in the organisation's chain, from 1; null for some seconds
+     */
+    sequence: number | null;
+    /**
+     * Hash
+     *
+     * SHA-256, in hex, of all it says and of the hash before it; null as long
+     */
+    hash: string | null;
 };
 
 /**
@@ -5067,7 +5181,7 @@ export type DatacenterNetwork = {
  *
  * A topic, or a test.
  */
-export type DeliveryKind = 'alerts' | 'budgets' | 'operations' | 'test';
+export type DeliveryKind = 'alerts' | 'budgets' | 'operations' | 'audit' | 'test';
 
 /**
  * DeliveryState
@@ -13516,7 +13630,7 @@ export type TokenPage = {
  *
  * What receivers may want to be told of.
  */
-export type Topic = 'alerts' | 'budgets' | 'operations';
+export type Topic = 'alerts' | 'budgets' | 'operations' | 'audit';
 
 /**
  * TuningCheck
@@ -14743,6 +14857,24 @@ export type ListAuditRecordsData = {
          */
         actor?: string | null;
         /**
+         * Q
+         *
+         * Words, or beginnings of words, that all occur in who, action, target, before or after
+         */
+        q?: string | null;
+        /**
+         * From
+         *
+         * Written then or later
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Written before
+         */
+        to?: string | null;
+        /**
          * Limit
          *
          * Items per page, 1 to 200
@@ -14803,6 +14935,149 @@ export type ListAuditRecordsResponses = {
 };
 
 export type ListAuditRecordsResponse = ListAuditRecordsResponses[keyof ListAuditRecordsResponses];
+
+export type GetAuditChainData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/audit/chain';
+};
+
+export type GetAuditChainErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetAuditChainError = GetAuditChainErrors[keyof GetAuditChainErrors];
+
+export type GetAuditChainResponses = {
+    /**
+     * OK
+     */
+    200: AuditChain;
+};
+
+export type GetAuditChainResponse = GetAuditChainResponses[keyof GetAuditChainResponses];
+
+export type ExportAuditRecordsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Target Id
+         *
+         * Id of the thing that was changed
+         */
+        target_id?: string | null;
+        /**
+         * Action
+         *
+         * token.create, or only the noun: token
+         */
+        action?: string | null;
+        /**
+         * Actor
+         *
+         * Start of the actor's e-mail address
+         */
+        actor?: string | null;
+        /**
+         * Q
+         *
+         * Words, or beginnings of words, that all occur in who, action, target, before or after
+         */
+        q?: string | null;
+        /**
+         * From
+         *
+         * Written then or later
+         */
+        from?: string | null;
+        /**
+         * To
+         *
+         * Written before
+         */
+        to?: string | null;
+        /**
+         * ExportFormat
+         */
+        format?: 'jsonl' | 'csv';
+    };
+    url: '/api/v1/audit/export';
+};
+
+export type ExportAuditRecordsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ExportAuditRecordsError = ExportAuditRecordsErrors[keyof ExportAuditRecordsErrors];
+
+export type ExportAuditRecordsResponses = {
+    /**
+     * A file, in the order of the chain
+     */
+    200: string;
+};
+
+export type ExportAuditRecordsResponse = ExportAuditRecordsResponses[keyof ExportAuditRecordsResponses];
 
 export type RevealBackupKeyData = {
     body?: never;
