@@ -76,7 +76,7 @@ func Protected(what string, protection types.Bool) error {
 func Topics(usual ...string) schema.SetAttribute {
 	return schema.SetAttribute{
 		Optional: true, Computed: true, ElementType: types.StringType, Default: setdefault.StaticValue(TextSet(usual)),
-		MarkdownDescription: "`alerts`, `budgets`, `operations`. Default: `" + strings.Join(usual, "`, `") + "`.",
+		MarkdownDescription: "`alerts`, `budgets`, `operations`; of webhooks `audit`, too, by a token that has `audit:read`. Default: `" + strings.Join(usual, "`, `") + "`.",
 	}
 }
 
