@@ -13,6 +13,7 @@ from ninja.utils import check_csrf
 
 from backend.accounts.models import Membership, Organisation
 from backend.accounts.queries import SERVICE_ACCOUNT_SUFFIX, Identity, member_identity, memberships_of, token_identity
+from backend.accounts.session_actions import SESSION_ID, note_session_use
 from backend.accounts.token_actions import check_source, note_token_use
 from backend.accounts.token_queries import token_use_is_stale
 from backend.core.errors import Forbidden, NotFound, Unauthenticated, csrf_error, request_id_of
@@ -66,7 +67,9 @@ class SessionAuth(APIKeyCookie):
             chosen_membership(request, memberships),
             source_address=source_address(request),
             request_id=request_id_of(request),
+            session_id=request.session.get(SESSION_ID),
         )
+        note_session_use(who)
         setattr(request, _MEMO, who)
         return who
 

@@ -61,6 +61,24 @@ class User(AbstractBaseUser):
         return self.email
 
 
+class ConsoleSession(models.Model):
+    """A browser that somebody signed in with. It lives as long as the row of Django's session, which has its key."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_console_session_id)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="console_sessions")
+    session_key = models.CharField(max_length=40, unique=True, help_text="Of django_session; a secret")
+    user_agent = models.CharField(max_length=300, blank=True, help_text="As the browser named itself")
+    source_address = models.GenericIPAddressField(null=True, help_text="Where it was used from last")
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "-id"], name="console_session_list")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class CustomRole(models.Model):
     """A role that an organisation made: what it may do, and with which clusters."""
 

@@ -45,6 +45,8 @@ class Identity:
     custom_role: Held | None = None
     service_account_id: str | None = None
     """Of a program that is nobody's: then it is the user_id, too, and the name is in the place of an e-mail address."""
+    session_id: str | None = None
+    """Of the console session (models.ConsoleSession) that was used, if one was."""
     token_id: str | None = None
     token_name: str = ""
     source_address: str | None = None
@@ -195,7 +197,9 @@ def memberships_of(user_id: str) -> list[Membership]:
     )
 
 
-def member_identity(membership: Membership, *, source_address: str | None, request_id: str) -> Identity:
+def member_identity(
+    membership: Membership, *, source_address: str | None, request_id: str, session_id: str | None = None
+) -> Identity:
     role = Role(membership.role)
     custom = membership.custom_role.held if membership.custom_role is not None else None
     return Identity(
@@ -205,6 +209,7 @@ def member_identity(membership: Membership, *, source_address: str | None, reque
         role=role,
         permissions=permissions_of(role, platform_admin=membership.user.platform_admin, custom=custom),
         custom_role=custom,
+        session_id=session_id,
         source_address=source_address,
         request_id=request_id,
     )

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from backend.accounts.authentication import source_address
 from backend.accounts.models import Membership, User
+from backend.accounts.session_actions import keep_session
 from backend.audit.actions import record_sign_in
 from backend.core.errors import request_id_of
 
@@ -22,6 +23,7 @@ class SignInAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
         _record(request, user, "sign_in")
+        keep_session(request, user, source_address=source_address(request))
         return super().post_login(request, user, **kwargs)  # type: ignore[no-any-return]
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:

@@ -137,6 +137,11 @@ def reason_against_changing_role(
     return None
 
 
+def reason_against_ending_sessions(actor: Role, target: Role, *, beyond: frozenset[Permission]) -> str | None:
+    """Whom one cannot change one does not sign out; the last owner may be, as they can sign in again."""
+    return reason_against_changing_role(actor, True, target, 2, beyond=beyond)
+
+
 def reason_against_removing(
     actor: Role,
     may_write: bool,

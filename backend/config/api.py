@@ -18,6 +18,7 @@ from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
 from backend.accounts.role_api import router as organisation_roles
 from backend.accounts.service_account_api import router as service_accounts
+from backend.accounts.session_api import router as sessions
 from backend.advisor.api import router as advisor
 from backend.alerts.api import router as alerts
 from backend.audit.api import router as audit
@@ -183,6 +184,7 @@ api.add_decorator(within_limits, mode="view")
 api.add_router("", accounts)
 api.add_router("", organisation_roles)
 api.add_router("", service_accounts)
+api.add_router("", sessions)
 api.add_router("", audit)
 api.add_router("", operations)
 api.add_router("", cloud_accounts)

@@ -69,8 +69,11 @@ OF_NO_CLUSTER = frozenset(
         "list_prices",
         # The caller's own.
         "create_token",
+        "end_other_sessions",
+        "end_session",
         "get_access_settings",
         "get_organisation",
+        "list_sessions",
         "list_tokens",
         "revoke_token",
     }

@@ -32,6 +32,10 @@ def new_token_id() -> str:
     return new_id("tok")
 
 
+def new_console_session_id() -> str:
+    return new_id("ses")
+
+
 def new_service_account_id() -> str:
     return new_id("sva")
 

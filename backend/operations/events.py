@@ -16,7 +16,7 @@ import structlog
 from django.db import connection
 from psycopg import sql
 
-from backend.accounts.models import ApiToken
+from backend.accounts.models import ApiToken, ConsoleSession
 from backend.accounts.queries import Identity
 from backend.accounts.states import Permission
 from backend.core.errors import DomainError, TooManyRequests
@@ -53,6 +53,7 @@ class Client:
     organisation_id: str
     user_id: str
     token_id: str | None
+    session_id: str | None = None
     tags: Mapping[str, Sequence[str]] | None = None
     """They hear of clusters with these only; None: of all."""
     reached: frozenset[str] | None = None
@@ -113,7 +114,7 @@ class Hub:
 
     async def stream(self, who: Identity) -> AsyncIterator[bytes]:
         """What one client is sent, until it goes away or may not listen any more."""
-        client = Client(who.organisation_id, who.user_id, who.token_id, who.tags)
+        client = Client(who.organisation_id, who.user_id, who.token_id, who.session_id, who.tags)
         # First there, then told: whatever changes after the first frame is heard.
         self._clients[client.organisation_id].add(client)
         try:
@@ -197,9 +198,9 @@ class Hub:
             client.put(frame)
 
     async def _drop_unwanted(self, database: psycopg.AsyncConnection[Any]) -> None:
-        """Ends the streams of people who may not listen any more and of tokens that ended. Two statements for all.
+        """Ends the streams of people who may not listen any more, and of what ended: tokens and sessions.
 
-        And one for each role that is limited by tags: of what its holders hear.
+        Three statements for all. And one for each role that is limited by tags: of what its holders hear.
         """
         clients = self._everyone()
         members = await _roles(database, list({client.user_id for client in clients}))
@@ -211,10 +212,20 @@ class Hub:
             ).format(sql.Identifier(ApiToken._meta.db_table)),
             list({client.token_id for client in clients if client.token_id}),
         )
+        sessions = await _pairs(
+            database,
+            sql.SQL(
+                "SELECT seen.user_id, seen.id FROM {} seen JOIN django_session USING (session_key)"
+                " WHERE seen.id = ANY(%s) AND expire_date > now()"
+            ).format(sql.Identifier(ConsoleSession._meta.db_table)),
+            list({client.session_id for client in clients if client.session_id}),
+        )
         for client in clients:
             membership = (client.organisation_id, client.user_id)
-            if membership not in members or (
-                client.token_id and (client.organisation_id, client.token_id) not in tokens
+            if (
+                membership not in members
+                or (client.token_id and (client.organisation_id, client.token_id) not in tokens)
+                or (client.session_id and (client.user_id, client.session_id) not in sessions)
             ):
                 client.end()
             else:

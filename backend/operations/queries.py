@@ -178,7 +178,9 @@ def listener(who: Identity, organisation_id: str | None) -> Identity:
             "This organisation does not exist or is not yours.",
             hint="GET /api/v1/session lists your organisations.",
         )
-    return member_identity(membership, source_address=who.source_address, request_id=who.request_id)
+    return member_identity(
+        membership, source_address=who.source_address, request_id=who.request_id, session_id=who.session_id
+    )
 
 
 def operation_not_found() -> NotFound:

@@ -77,9 +77,19 @@ def _roles(organisation_id: str, name: str) -> dict[str, str]:
 
 
 def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
+    from django.contrib.sessions.models import Session
     from django.utils import timezone
 
-    from backend.accounts.models import ApiToken, CustomRole, Invitation, Membership, Organisation, ServiceAccount, User
+    from backend.accounts.models import (
+        ApiToken,
+        ConsoleSession,
+        CustomRole,
+        Invitation,
+        Membership,
+        Organisation,
+        ServiceAccount,
+        User,
+    )
     from backend.accounts.queries import hash_secret
     from backend.advisor.models import AdviceItem, TableChange, TableSchema
     from backend.alerts.models import AlertDelivery, AlertReceiver
@@ -118,6 +128,10 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         scopes=[],
     )
     now = timezone.now()
+    Session.objects.create(session_key=f"{name} key", session_data="", expire_date=now + timedelta(days=1))
+    browser = ConsoleSession.objects.create(
+        user=colleague, session_key=f"{name} key", user_agent=f"{name} browser", last_used_at=now
+    )
     invitation = Invitation.objects.create(
         organisation=organisation,
         email=f"invited@{name}.example",
@@ -416,6 +430,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "run_id": run.id,
         "diagnosis_id": diagnosis.id,
         "session_id": session.id,
+        "console_session_id": browser.id,
         "statement_id": statement.id,
         "advice_id": advice.id,
         "change_id": change.id,

@@ -83,6 +83,7 @@ MENTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("list_usage", "cluster_id", "cluster_id", {}),
     ("list_usage", "node_id", "node_id", {}),
     ("list_audit_records", "target_id", "cluster_id", {}),
+    ("export_audit_records", "target_id", "cluster_id", {}),
 ]
 # Named like ids of things, and are none: a cloud's own, a key's public half, an image's build. And nodes to restart are
 # asked for among those of the cluster, one or several.

@@ -36,6 +36,7 @@ import {
   roleChoicesQuery,
   serviceAccountsQuery,
   sessionQuery,
+  sessionsQuery,
   sizingChoicesQuery,
   sizingQuery,
   tableMetricsQuery,
@@ -316,6 +317,15 @@ const tokensRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/tokens"), "TokensPage"),
 });
 
+const sessionsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/sessions",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(sessionsQuery(lastCursor(after))),
+  component: lazyRouteComponent(() => import("./pages/sessions"), "SessionsPage"),
+});
+
 const membersRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/members",
@@ -397,6 +407,7 @@ export const router = createRouter({
       cloudAccountRoute,
       imagesRoute,
       tokensRoute,
+      sessionsRoute,
       membersRoute,
       rolesRoute,
       serviceAccountsRoute,

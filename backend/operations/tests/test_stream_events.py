@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, CustomRole, Membership
+from backend.accounts.models import ApiToken, ConsoleSession, CustomRole, Membership
 from backend.accounts.queries import Identity
+from backend.accounts.session_actions import end_session
 from backend.accounts.states import PERMISSIONS, Held, Role
 from backend.accounts.tests.test_get_session import sign_in
 from backend.budgets.tests.conftest import cluster
@@ -199,6 +201,24 @@ async def test_who_may_not_listen_any_more_is_cut_off(
         else:
             await asyncio.sleep(0.3)
             assert by_session.empty()
+
+
+async def test_a_stream_ends_with_its_console_session(
+    make_tenant: Callable[[str], Tenant], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(events, "CHECK_EVERY", 0.1)
+    acme, _ = await two_tenants(make_tenant)
+    for _ in range(2):
+        await run(sign_in, acme.owner.email)
+    ended, goes_on = await sync_to_async(lambda: list(ConsoleSession.objects.values_list("id", flat=True)))()
+    listeners = [replace(somebody(acme), session_id=each) for each in (ended, goes_on)]
+    async with ears(Hub(), *listeners) as (by_ended, by_other):
+        await asyncio.sleep(0.3)
+        assert by_ended.empty()
+        await run(end_session, listeners[1], ended)
+        assert await next_of(by_ended) == "end"
+        await asyncio.sleep(0.3)
+        assert by_other.empty()
 
 
 async def test_a_silent_stream_is_kept_open(make_tenant: Callable[[str], Tenant], monkeypatch: pytest.MonkeyPatch):

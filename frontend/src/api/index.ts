@@ -48,6 +48,7 @@ export type {
   ClusterOrder,
   ClusterState,
   Connection,
+  ConsoleSession,
   CostChange,
   CostChanges,
   CostForecast,

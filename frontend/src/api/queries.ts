@@ -158,6 +158,15 @@ export const membersQuery = (cursor?: string) => ({
   placeholderData: keepPreviousData,
 });
 
+/** Where somebody is signed in to the console: oneself, or a member. */
+export const sessionsQuery = (cursor?: string) => ({
+  ...generated.listSessionsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+export const memberSessionsQuery = (memberId: string) =>
+  generated.listMemberSessionsOptions({ path: { member_id: memberId }, query: { limit: PAGE_SIZE } });
+
 export const organisationRolesQuery = () => generated.listOrganisationRolesOptions({ query: { limit: 200 } });
 
 export const serviceAccountsQuery = (cursor?: string) => ({
@@ -545,6 +554,9 @@ export {
   refreshRolesMutation,
   registerImageMutation,
   removeCeilingMutation,
+  endMemberSessionsMutation,
+  endOtherSessionsMutation,
+  endSessionMutation,
   removeMemberMutation,
   replaceAllowlistMutation,
   replaceBackupScheduleMutation,

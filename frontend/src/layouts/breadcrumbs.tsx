@@ -19,6 +19,7 @@ const SECTIONS: Record<string, string> = {
   "service-accounts": "Service accounts",
   tokens: "API tokens",
   audit: "Audit log",
+  sessions: "Sessions",
 };
 
 /** Where one is. Names of things come from the queries their pages show anyway. */

@@ -24,6 +24,7 @@ export function TopBar() {
         checked: id === theme,
       })),
     },
+    { id: "sessions", text: "Where you are signed in" },
     { id: "sign-out", text: "Sign out" },
   ];
   if (session.organisations.length > 1) {
@@ -46,6 +47,7 @@ export function TopBar() {
       await switchOrganisation(which);
       await router.navigate({ to: "/clusters" });
     }
+    if (what === "sessions") await router.navigate({ to: "/sessions" });
     if (what === "sign-out") {
       await signOut();
       await router.navigate({ to: "/sign-in" });

@@ -18,6 +18,7 @@ import {
   useSession,
 } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
+import { MemberSessionsModal } from "../components/member-sessions";
 import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
 import { roleName } from "../components/roles";
@@ -43,13 +44,14 @@ export function MembersPage() {
   const [link, setLink] = useState<string | null>(null);
   const [changing, setChanging] = useState<Member | null>(null);
   const [removing, setRemoving] = useState<Member | null>(null);
+  const [watching, setWatching] = useState<Member | null>(null);
 
   return (
     <SpaceBetween size="l">
       <CursorTable
         noun="members"
         page={members}
-        columns={columns(user?.id, setChanging, setRemoving)}
+        columns={columns(user?.id, mayInvite, setChanging, setRemoving, setWatching)}
         cursors={after}
         onCursors={(cursors) => void navigate({ search: { after: cursors } })}
         header={
@@ -91,6 +93,7 @@ export function MembersPage() {
         />
       )}
       {changing && <MemberRoleModal member={changing} onDismiss={() => setChanging(null)} />}
+      {watching && <MemberSessionsModal member={watching} onDismiss={() => setWatching(null)} />}
       {removing && <RemoveModal member={removing} onDismiss={() => setRemoving(null)} />}
     </SpaceBetween>
   );
@@ -98,8 +101,10 @@ export function MembersPage() {
 
 function columns(
   ownId: string | undefined,
+  maySeeSessions: boolean,
   onChange: (member: Member) => void,
   onRemove: (member: Member) => void,
+  onSessions: (member: Member) => void,
 ): TableProps.ColumnDefinition<Member>[] {
   return [
     {
@@ -124,6 +129,15 @@ function columns(
           >
             Change role
           </RowButton>
+          <Button
+            variant="inline-link"
+            ariaLabel={`Sessions of ${member.email}`}
+            disabled={!maySeeSessions}
+            disabledReason={maySeeSessions ? undefined : "Your role may not see where members are signed in."}
+            onClick={() => onSessions(member)}
+          >
+            Sessions
+          </Button>
           <RowButton
             action="remove_member"
             allowed={member.allowed_actions}

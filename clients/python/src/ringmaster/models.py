@@ -719,6 +719,39 @@ WAITING_FOR_YOU: somebody has to do their part at the other end; the message say
 Consistency = TypeAliasType("Consistency", Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "SERIAL", "LOCAL_SERIAL", "LOCAL_ONE"] | str)
 
 
+class ConsoleSession(Model):
+    id: str
+    user_agent: str
+    """
+    As the browser named itself, at most 300 characters; whoever signs in says so
+    """
+
+    source_address: str | None
+    """
+    Where it was used from last
+    """
+
+    created_at: AwareDatetime
+    """
+    When somebody signed in
+    """
+
+    last_used_at: AwareDatetime
+    """
+    To the minute
+    """
+
+    current: bool
+    """
+    Whether it is the one that asks
+    """
+
+
+class ConsoleSessionPage(Model):
+    items: list[ConsoleSession]
+    next_cursor: str | None
+
+
 CopyState = TypeAliasType("CopyState", Literal["running", "complete", "cancelled"] | str)
 """
 Of a backup in a second location. CANCELLED: it is not tried again by itself.
@@ -2883,6 +2916,13 @@ class SessionUser(Model):
     id: str
     email: str
     name: str
+
+
+class SessionsEnded(Model):
+    ended: int
+    """
+    How many there were
+    """
 
 
 SettingType = TypeAliasType("SettingType", Literal["integer", "number", "boolean", "choice"] | str)

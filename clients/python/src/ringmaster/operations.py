@@ -1320,6 +1320,58 @@ class Operations(ABC):
         )
         return answer
 
+    @overload
+    def end_member_sessions(
+        self, member_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+    ) -> models.SessionsEnded: ...
+
+    @overload
+    def end_member_sessions(
+        self, member_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]
+    ) -> None: ...
+
+    def end_member_sessions(
+        self, member_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> models.SessionsEnded | None:
+        """Signs a member out everywhere, at once. They may sign in again; API tokens stay."""
+        answer: models.SessionsEnded | None = self._ask(
+            models.SessionsEnded,
+            "DELETE",
+            path_of("/api/v1/members/{member_id}/sessions", member_id=member_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+        return answer
+
+    @overload
+    def end_other_sessions(
+        self, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+    ) -> models.SessionsEnded: ...
+
+    @overload
+    def end_other_sessions(self, *, idempotency_key: str | None = None, dry_run: Literal[True]) -> None: ...
+
+    def end_other_sessions(
+        self, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> models.SessionsEnded | None:
+        """Signs you out everywhere else, at once. For the console only, not for API tokens."""
+        answer: models.SessionsEnded | None = self._ask(
+            models.SessionsEnded, "DELETE", "/api/v1/sessions", key=idempotency_key, dry_run=dry_run
+        )
+        return answer
+
+    def end_session(
+        self, console_session_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> None:
+        """Signs a browser out, at once: one of your own or, with members:write, of a member."""
+        self._ask(
+            None,
+            "DELETE",
+            path_of("/api/v1/sessions/{console_session_id}", console_session_id=console_session_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+
     def estimate_backup(self, cluster_id: str, *, location_id: str | None = None) -> models.BackupEstimate:
         """What a backup would come to, by what is known now. Changes nothing."""
         answer: models.BackupEstimate = self._ask(
@@ -2849,6 +2901,26 @@ class Operations(ABC):
         """All items of `list_invitations`, page by page while they are asked for."""
         return self._every(self.list_invitations, (), {"limit": limit})
 
+    def list_member_sessions(
+        self, member_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.ConsoleSessionPage:
+        """Where a member is signed in to the console, newest first.
+
+        limit: Items per page, 1 to 200
+        cursor: next_cursor of the page before; opaque
+        """
+        answer: models.ConsoleSessionPage = self._ask(
+            models.ConsoleSessionPage,
+            "GET",
+            path_of("/api/v1/members/{member_id}/sessions", member_id=member_id),
+            query={"limit": limit, "cursor": cursor},
+        )
+        return answer
+
+    def iter_member_sessions(self, member_id: str, *, limit: int | None = None) -> Iterator[models.ConsoleSession]:
+        """All items of `list_member_sessions`, page by page while they are asked for."""
+        return self._every(self.list_member_sessions, (member_id,), {"limit": limit})
+
     def list_members(self, *, limit: int | None = None, cursor: str | None = None) -> models.MemberPage:
         """The people of the organisation, newest first.
 
@@ -3176,6 +3248,21 @@ class Operations(ABC):
     def iter_service_accounts(self, *, limit: int | None = None) -> Iterator[models.ServiceAccount]:
         """All items of `list_service_accounts`, page by page while they are asked for."""
         return self._every(self.list_service_accounts, (), {"limit": limit})
+
+    def list_sessions(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConsoleSessionPage:
+        """Where you are signed in to the console, newest first. For the console only, not for API tokens.
+
+        limit: Items per page, 1 to 200
+        cursor: next_cursor of the page before; opaque
+        """
+        answer: models.ConsoleSessionPage = self._ask(
+            models.ConsoleSessionPage, "GET", "/api/v1/sessions", query={"limit": limit, "cursor": cursor}
+        )
+        return answer
+
+    def iter_sessions(self, *, limit: int | None = None) -> Iterator[models.ConsoleSession]:
+        """All items of `list_sessions`, page by page while they are asked for."""
+        return self._every(self.list_sessions, (), {"limit": limit})
 
     def list_table_changes(
         self,

@@ -3859,6 +3859,60 @@ export type ConnectionState = 'creating' | 'waiting_for_you' | 'active' | 'faile
 export type Consistency = 'ANY' | 'ONE' | 'TWO' | 'THREE' | 'QUORUM' | 'ALL' | 'LOCAL_QUORUM' | 'EACH_QUORUM' | 'SERIAL' | 'LOCAL_SERIAL' | 'LOCAL_ONE';
 
 /**
+ * ConsoleSession
+ */
+export type ConsoleSession = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * User Agent
+     *
+     * As the browser named itself, at most 300 characters; whoever signs in says so
+     */
+    user_agent: string;
+    /**
+     * Source Address
+     *
+     * Where it was used from last
+     */
+    source_address: string | null;
+    /**
+     * Created At
+     *
+     * When somebody signed in
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     *
+     * To the minute
+     */
+    last_used_at: string;
+    /**
+     * Current
+     *
+     * Whether it is the one that asks
+     */
+    current: boolean;
+};
+
+/**
+ * ConsoleSessionPage
+ */
+export type ConsoleSessionPage = {
+    /**
+     * Items
+     */
+    items: Array<ConsoleSession>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
  * CopyState
  *
  * Of a backup in a second location. CANCELLED: it is not tried again by itself.
@@ -12206,6 +12260,18 @@ export type SessionUser = {
      * Name
      */
     name: string;
+};
+
+/**
+ * SessionsEnded
+ */
+export type SessionsEnded = {
+    /**
+     * Ended
+     *
+     * How many there were
+     */
+    ended: number;
 };
 
 /**
@@ -26669,6 +26735,145 @@ export type ChangeMemberRoleResponses = {
 
 export type ChangeMemberRoleResponse = ChangeMemberRoleResponses[keyof ChangeMemberRoleResponses];
 
+export type EndMemberSessionsData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Member Id
+         */
+        member_id: string;
+    };
+    query?: never;
+    url: '/api/v1/members/{member_id}/sessions';
+};
+
+export type EndMemberSessionsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EndMemberSessionsError = EndMemberSessionsErrors[keyof EndMemberSessionsErrors];
+
+export type EndMemberSessionsResponses = {
+    /**
+     * OK
+     */
+    200: SessionsEnded;
+};
+
+export type EndMemberSessionsResponse = EndMemberSessionsResponses[keyof EndMemberSessionsResponses];
+
+export type ListMemberSessionsData = {
+    body?: never;
+    path: {
+        /**
+         * Member Id
+         */
+        member_id: string;
+    };
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/members/{member_id}/sessions';
+};
+
+export type ListMemberSessionsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListMemberSessionsError = ListMemberSessionsErrors[keyof ListMemberSessionsErrors];
+
+export type ListMemberSessionsResponses = {
+    /**
+     * OK
+     */
+    200: ConsoleSessionPage;
+};
+
+export type ListMemberSessionsResponse = ListMemberSessionsResponses[keyof ListMemberSessionsResponses];
+
 export type GetMetricsCatalogueData = {
     body?: never;
     path?: never;
@@ -28503,6 +28708,203 @@ export type GetSessionResponses = {
 };
 
 export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type EndOtherSessionsData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/sessions';
+};
+
+export type EndOtherSessionsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EndOtherSessionsError = EndOtherSessionsErrors[keyof EndOtherSessionsErrors];
+
+export type EndOtherSessionsResponses = {
+    /**
+     * OK
+     */
+    200: SessionsEnded;
+};
+
+export type EndOtherSessionsResponse = EndOtherSessionsResponses[keyof EndOtherSessionsResponses];
+
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * OK
+     */
+    200: ConsoleSessionPage;
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Console Session Id
+         */
+        console_session_id: string;
+    };
+    query?: never;
+    url: '/api/v1/sessions/{console_session_id}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
 
 export type GetSizingChoicesData = {
     body?: never;
