@@ -15027,6 +15027,10 @@ export type GetAuditChainErrors = {
      */
     404: Error;
     /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
      * Too many tries; Retry-After says when to come back, in seconds
      */
     429: Error;
