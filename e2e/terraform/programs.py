@@ -51,6 +51,8 @@ class Said:
 class Terraform:
     folder: Path
     environment: Mapping[str, str]
+    seconds: int = 300
+    """How long one command may take."""
     ready: bool = field(default=False)
 
     def write(self, configuration: str) -> None:
@@ -60,9 +62,9 @@ class Terraform:
             assert done.returncode == 0, done.stdout + done.stderr
             self.ready = True
 
-    def plan(self) -> Said:
+    def plan(self, *words: str) -> Said:
         """Code 0: nothing to do; 2: something; 1: not possible."""
-        return self._said("plan", "-detailed-exitcode")
+        return self._said("plan", "-detailed-exitcode", *words)
 
     def apply(self, *words: str) -> Said:
         return self._said("apply", "-auto-approve", *words)
@@ -97,7 +99,7 @@ class Terraform:
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
         process = self._start(*words)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=self.seconds)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def _start(self, *words: str) -> subprocess.Popen[str]:

@@ -52,7 +52,7 @@ func (r *cluster) Create(ctx context.Context, request resource.CreateRequest, re
 		return
 	}
 	if !plain.Follow(ctx, r.client, begun.Operation.ID, found) {
-		if gone, err := r.gone(ctx, begun.Cluster.ID); err == nil && gone {
+		if _, gone, err := r.look(ctx, begun.Cluster.ID); err == nil && gone {
 			response.State.RemoveResource(ctx)
 		}
 		return
@@ -64,14 +64,13 @@ func (r *cluster) Create(ctx context.Context, request resource.CreateRequest, re
 	}
 }
 
-// gone tells whether nothing is left of a cluster: an order that was taken back.
-func (r *cluster) gone(ctx context.Context, id string) (bool, error) {
-	var now document
-	err := r.client.Get(ctx, client.Path("clusters", id), &now)
+// look reads a cluster, and tells whether nothing is left of it: deleted, or an order that was taken back.
+func (r *cluster) look(ctx context.Context, id string) (now document, gone bool, err error) {
+	err = r.client.Get(ctx, client.Path("clusters", id), &now)
 	if client.Missing(err) {
-		return true, nil
+		return now, true, nil
 	}
-	return err == nil && now.State == "deleted", err
+	return now, err == nil && now.State == "deleted", err
 }
 
 func (r *cluster) Read(ctx context.Context, request resource.ReadRequest, response *resource.ReadResponse) {
@@ -80,27 +79,32 @@ func (r *cluster) Read(ctx context.Context, request resource.ReadRequest, respon
 	if found.Append(request.State.Get(ctx, &now)...); found.HasError() {
 		return
 	}
-	gone, err := r.gone(ctx, now.ID.ValueString())
+	// Once: plans of hundreds of clusters are made of these calls.
+	is, gone, err := r.look(ctx, now.ID.ValueString())
 	switch {
 	case err != nil:
 		plain.Refused(found, "Not read", err)
 	case gone:
 		response.State.RemoveResource(ctx)
 	default:
-		r.read(ctx, &now, found)
+		r.takeAll(ctx, &now, is, found)
 		found.Append(response.State.Set(ctx, &now)...)
 	}
 }
 
 func (r *cluster) read(ctx context.Context, into *model, found *diag.Diagnostics) {
 	var now document
-	var at windows
-	id := into.ID.ValueString()
-	err := r.client.Get(ctx, client.Path("clusters", id), &now)
-	if err == nil {
-		err = r.client.Get(ctx, client.Path("clusters", id, "maintenance-windows"), &at)
+	if err := r.client.Get(ctx, client.Path("clusters", into.ID.ValueString()), &now); err != nil {
+		plain.Refused(found, "Not read", err)
+		return
 	}
-	if err != nil {
+	r.takeAll(ctx, into, now, found)
+}
+
+// takeAll reads what the cluster's own document does not hold, too.
+func (r *cluster) takeAll(ctx context.Context, into *model, now document, found *diag.Diagnostics) {
+	var at windows
+	if err := r.client.Get(ctx, client.Path("clusters", now.ID, "maintenance-windows"), &at); err != nil {
 		plain.Refused(found, "Not read", err)
 		return
 	}
