@@ -18,6 +18,7 @@ _sign_in = [
 ]
 
 urlpatterns = [
+    path("api/v1/openapi.json", views.description),
     path("api/v1/", api.urls),
     path("_allauth/browser/v1/", include((_sign_in, "headless"))),
     path("healthz", views.healthz),

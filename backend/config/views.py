@@ -1,5 +1,6 @@
 """Everything that is not the API: health, sign-in's failures, and the console's files."""
 
+import json
 import mimetypes
 import sys
 from functools import lru_cache
@@ -55,6 +56,17 @@ def console(request: HttpRequest, path: str = "") -> HttpResponse:
     # The names of built assets hold a hash of their content; everything else must be asked for again.
     response["Cache-Control"] = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
     return response
+
+
+@require_safe
+def description(request: HttpRequest) -> HttpResponse:
+    """The API's description, for everybody: the committed file, since making it takes a second."""
+    return HttpResponse(_description(), content_type="application/json")
+
+
+@lru_cache(maxsize=1)
+def _description() -> bytes:
+    return json.dumps(json.loads((settings.BASE_DIR / "openapi.json").read_text()), separators=(",", ":")).encode()
 
 
 @lru_cache(maxsize=1)

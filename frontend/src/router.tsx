@@ -22,6 +22,7 @@ import {
   clustersQuery,
   costChangesQuery,
   costForecastQuery,
+  descriptionQuery,
   firingAlertsQuery,
   imagesQuery,
   invitationsQuery,
@@ -385,6 +386,21 @@ const auditRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/audit"), "AuditPage"),
 });
 
+const apiReferenceRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/api-reference",
+  validateSearch: (search: Record<string, unknown>): { q?: string } => ({ q: readText(search.q) }),
+  loader: () => void queryClient.prefetchQuery(descriptionQuery),
+  component: lazyRouteComponent(() => import("./pages/api-reference"), "ApiReferencePage"),
+});
+
+const apiOperationRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/api-reference/$operation",
+  loader: () => void queryClient.prefetchQuery(descriptionQuery),
+  component: lazyRouteComponent(() => import("./pages/api-operation"), "ApiOperationPage"),
+});
+
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     homeRoute,
@@ -412,6 +428,8 @@ export const router = createRouter({
       rolesRoute,
       serviceAccountsRoute,
       auditRoute,
+      apiReferenceRoute,
+      apiOperationRoute,
     ]),
   ]),
   defaultPreload: "intent",

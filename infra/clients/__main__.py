@@ -7,6 +7,7 @@ from pathlib import Path
 from infra.clients import command_line, models, operations
 from infra.clients.description import CHECKOUT, read_document
 
+CONSOLE = CHECKOUT / "frontend" / "src" / "api" / "commands.json"
 PACKAGE = CHECKOUT / "clients" / "python" / "src" / "ringmaster"
 
 
@@ -16,6 +17,7 @@ def main() -> int:
         models.write(document, PACKAGE / "models.py")
         (PACKAGE / "operations.py").write_text(_formatted(operations.source(document)))
         (PACKAGE / "cli" / "commands.json").write_text(command_line.table(document))
+        CONSOLE.write_text(command_line.words(document))
     except subprocess.CalledProcessError as problem:
         sys.stderr.write(f"{problem.stdout}{problem.stderr or ''}")
         return 1

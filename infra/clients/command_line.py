@@ -32,6 +32,12 @@ def table(document: dict[str, Any]) -> str:
     return f'{{"groups": {json.dumps(groups, ensure_ascii=False)},\n"commands": [\n{lines}\n]}}\n'
 
 
+def words(document: dict[str, Any]) -> str:
+    """What to type for each operation, by its id, for the console's reference of the API."""
+    typed = {operation.id: f"{_group(operation.tag)} {command_of(operation)}" for operation in operations(document)}
+    return json.dumps(typed, indent=2, ensure_ascii=False) + "\n"
+
+
 def _row(operation: Operation, schemas: dict[str, Schema]) -> Row:
     row: Row = {
         "id": operation.id,

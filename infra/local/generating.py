@@ -68,7 +68,10 @@ def generators(place: Layout) -> list[Generator]:
             "Python client and command line",
             (python, "-m", "infra.clients"),
             root,
-            (client / "models.py", client / "operations.py", client / "cli" / "commands.json"),
+            (
+                *(client / "models.py", client / "operations.py", client / "cli" / "commands.json"),
+                root / "frontend" / "src" / "api" / "commands.json",
+            ),
         ),
         Generator(
             "console's client",

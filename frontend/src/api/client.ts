@@ -41,7 +41,8 @@ export function pauseMs(response: Response, body: unknown): number | undefined {
   return toApiError(body, response).code === "rate_limited" ? seconds * 1000 : undefined;
 }
 
-async function send(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+/** One request with the session; throws ApiError. Sent again where there were too many and it is told to wait a little. */
+export async function send(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init);
   for (let tries = 1; ; tries += 1) {
     const response = await sendOnce(request.clone());

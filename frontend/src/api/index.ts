@@ -159,4 +159,5 @@ export * from "./events";
 export { IdempotencyKeys } from "./idempotency";
 export * from "./queries";
 export { queryClient, whenSignedOut } from "./query-client";
+export * from "./reference";
 export * from "./session";

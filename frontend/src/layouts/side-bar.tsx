@@ -33,6 +33,8 @@ export function SideBar() {
         { type: "link", text: "Service accounts", href: "/service-accounts" },
         { type: "link", text: "API tokens", href: "/tokens" },
         { type: "link", text: "Audit log", href: "/audit" },
+        { type: "divider" },
+        { type: "link", text: "API reference", href: "/api-reference" },
       ]}
     />
   );
