@@ -1,11 +1,14 @@
 """ringmaster_cluster: everything in place or refused with the server's reason, and no way to lose data."""
 
+import os
+import re
 from typing import Any
 
 import pytest
 
 from e2e.terraform.conftest import Product
 from e2e.terraform.programs import Terraform
+from infra.local.layout import layout
 
 CLUSTER = "ringmaster_cluster.it"
 DATACENTERS = """[{
@@ -64,12 +67,18 @@ IN_PLACE: list[tuple[dict[str, str], dict[str, Any], str]] = [
         "Add the data centre fake-fake-2",
     ),
     ({"datacenters": DATACENTERS.replace("fake.small", "fake.large")}, {"nodes_total": 3}, "Remove the data centre"),
+    ({"maintenance_windows": "WINDOWS"}, {}, ""),
     ({"termination_protection": "false"}, {"termination_protection": False}, ""),
 ]
 
 WINDOWS = """[{
     weekdays = ["sunday", "monday"], starts_at = "02:30", minutes = 90, time_zone = "Europe/Vienna"
   }]"""
+
+IN_PLACE = [
+    ({key: WINDOWS if one == "WINDOWS" else one for key, one in each.items()}, said, warned)
+    for each, said, warned in IN_PLACE
+]
 
 
 def test_a_cluster_is_applied_and_every_attribute_changes_in_place(product: Product, terraform: Terraform):
@@ -83,12 +92,15 @@ def test_a_cluster_is_applied_and_every_attribute_changes_in_place(product: Prod
     assert terraform.plan().code == 0
     before = terraform.values(CLUSTER)
     assert (before["state"], before["termination_protection"]) == ("active", True)
+    rows = []
     for attributes, said, warned in IN_PLACE:
         written |= attributes
         terraform.write(cluster(**{"name": "placed", **_name(written)}, **_rest(written)))
         planned = terraform.plan()
         assert planned.changes == {CLUSTER: "update"}, (attributes, planned.text)
         assert warned in planned.warning(), attributes
+        steps = re.findall(r"^\d+\. (.*)$", planned.warning(), re.MULTILINE)
+        rows.append(_row(attributes, "in place", "; ".join(steps) or "at once, no node notices"))
         applied = terraform.apply()
         assert applied.code == 0, (attributes, applied.text)
         found = product.call("GET", f"/clusters/{before['id']}")
@@ -97,6 +109,29 @@ def test_a_cluster_is_applied_and_every_attribute_changes_in_place(product: Prod
     assert terraform.values(CLUSTER)["id"] == before["id"]
     assert terraform.destroy().code == 0
     assert product.call("GET", f"/clusters/{before['id']}")["state"] == "deleted"
+    _documented("Changed in place", rows)
+
+
+DOCUMENT = layout().checkout / "docs" / "terraform-cluster.md"
+
+
+def _row(attributes: dict[str, str], result: str, why: str) -> str:
+    """Of the table in the docs: what was written, and what came of it."""
+    said = "; ".join(f"{key} = {' '.join(value.split())}" for key, value in attributes.items())
+    return f"| `{said}` | {result} | {why.replace('|', chr(92) + '|')} |"
+
+
+def _documented(section: str, rows: list[str]) -> None:
+    """The section of the docs is what was seen. With RINGMASTER_WRITE_DOCS=1 it is made so."""
+    table = "\n".join(["| another value | | what the plan says |", "|---|---|---|", *rows])
+    text = DOCUMENT.read_text()
+    head, found, rest = text.partition(f"## {section}\n\n")
+    assert found, f"docs/terraform-cluster.md has no section {section}"
+    now, gap, after = rest.partition("\n\n## ")
+    if os.environ.get("RINGMASTER_WRITE_DOCS"):
+        DOCUMENT.write_text(f"{head}{found}{table}\n{gap[1:]}{after}" if gap else f"{head}{found}{table}\n")
+        return
+    assert now.rstrip("\n") == table, "Run this test with RINGMASTER_WRITE_DOCS=1, and look at what changed."
 
 
 def _name(written: dict[str, str]) -> dict[str, str]:
@@ -111,7 +146,9 @@ def test_what_cannot_be_done_is_refused_by_the_plan_at_its_attribute(product: Pr
     terraform.write(cluster("refusing", maintenance_windows=WINDOWS))
     assert terraform.apply().code == 0
     assert terraform.plan().code == 0
+    rows = []
     for attributes, where, reason in (
+        ({"image_build": '"nobody-built-it"'}, "image_build", "nobody-built-it"),
         ({"engine": '"scylla"', "engine_version": "null"}, "engine", "The engine of refusing is cassandra and stays"),
         ({"cloud": '"local"'}, "cloud", "The provider of refusing is fake and stays"),
         ({"cloud_account": '"acc_1"'}, "cloud_account", "The cloud account of refusing"),
@@ -132,8 +169,11 @@ def test_what_cannot_be_done_is_refused_by_the_plan_at_its_attribute(product: Pr
         assert planned.code == 1, (attributes, planned.text)
         assert reason in planned.error(), (attributes, planned.error())
         assert [where] == [at for at, _ in planned.errors][:1] or not where, (attributes, planned.errors)
+        told = [line for line in planned.errors[0][1].splitlines() if line and not line.startswith("(")]
+        rows.append(_row(attributes, "refused", " ".join(dict.fromkeys(told))))
     terraform.write(cluster("refusing", maintenance_windows=WINDOWS))
     assert terraform.plan().code == 0
+    _documented("Refused", rows)
 
 
 def test_a_cluster_is_protected_from_destroy_until_that_is_switched_off(product: Product, terraform: Terraform):
@@ -211,3 +251,11 @@ def test_a_wrong_token_and_no_address_are_told(terraform: Terraform):
     assert "is no address" in terraform.plan().error()
     terraform.environment = {**terraform.environment, "RINGMASTER_TOKEN": ""}
     assert "Make a token in the console" in terraform.plan().error()
+
+
+def test_every_attribute_that_can_be_written_is_in_the_table():
+    page = (DOCUMENT.parent / "terraform" / "resource-cluster.md").read_text()
+    written = set(re.findall(r"^\| `(\w+)` \| [^|]+ \| (?:required|optional)", page, re.MULTILINE))
+    assert len(written) > 10
+    told = set(re.findall(r"^\| `(\w+) = ", DOCUMENT.read_text(), re.MULTILINE))
+    assert written <= told, written - told
