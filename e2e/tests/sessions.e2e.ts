@@ -21,3 +21,13 @@ test("a person sees where they are signed in and ends the other browser", async 
   await expect(there.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
   await other.close();
 });
+
+test("an administrator sees where a member is signed in", async ({ ownerPage: page }) => {
+  await page.goto("/members");
+  await page.getByRole("button", { name: `Sessions of ${instance().email}` }).click();
+  const dialog = page.getByRole("dialog", { name: `Sessions of ${instance().email}` });
+  await expect(dialog.getByText("This one")).toHaveCount(1);
+  await expect(dialog.getByRole("button", { name: "End all" })).toBeEnabled();
+  await expectAccessible(page);
+  await picture(page, "member-sessions");
+});
