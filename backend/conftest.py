@@ -15,6 +15,7 @@ from django.test import Client
 from backend.accounts.models import ApiToken, Membership, Organisation, User
 from backend.accounts.queries import hash_secret
 from backend.accounts.states import Permission, Role
+from backend.config import error_codes
 from backend.config.api import api
 
 PASSWORD = "correct horse battery staple"
@@ -46,6 +47,9 @@ def check_against_description(method: str, answer: Any) -> None:
         return
     if "fields" in answer.wsgi_request.GET and answer.status_code == 200:
         return  # some of what is promised was not wanted
+    if answer.status_code >= 400 and answer["Content-Type"].startswith("application/json"):
+        code = answer.json()["error"]["code"]
+        assert code in error_codes.known(), f"{code} is not in docs/errors.md: run `make generate`"
     validator = _validator(method.lower(), path, answer.status_code)
     if validator is not None and not answer.streaming and answer["Content-Type"].startswith("application/json"):
         validator.validate(answer.json())

@@ -18,9 +18,11 @@ Permission = Annotated[str, StringConstraints(max_length=16, pattern=r"^[A-Z_]+$
 
 class AllowlistEntry(RequestBody):
     cidr: Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[0-9A-Fa-f.:/]+$")] = Field(
-        description="10.0.0.0/8, 192.0.2.7/32, 2001:db8::/32"
+        description="10.0.0.0/8, 192.0.2.7/32, 2001:db8::/32", examples=["192.0.2.7/32"]
     )
-    description: Annotated[Line, StringConstraints(max_length=100)] = ""
+    description: Annotated[Line, StringConstraints(max_length=100)] = Field(
+        "", description="Whose network it is, for people; may be empty", examples=["Office in Vienna"]
+    )
 
 
 class AllowlistOrder(RequestBody):
@@ -31,9 +33,9 @@ class AllowlistOrder(RequestBody):
 
 
 class PendingOperation(Schema):
-    id: str
-    kind: str
-    state: str
+    id: str = Field(description="Id of the operation: op_…")
+    kind: str = Field(description="change_allowlist, change_access or read_access")
+    state: str = Field(description="pending, running, blocked, paused or cancelling")
 
 
 class Allowlist(Schema):
@@ -43,16 +45,21 @@ class Allowlist(Schema):
     )
     effect: str = Field(description="Who reaches the database with these entries, in one sentence")
     in_force: bool = Field(description="The database goes by exactly these entries")
-    changed_at: datetime | None
-    changed_by: str | None
+    changed_at: datetime | None = Field(description="When these entries were ordered; null: none were ever")
+    changed_by: str | None = Field(
+        description=(
+            "Who ordered them: e-mail address or name of a service account, with the API token's name in "
+            "brackets if one was used; null: none were ever"
+        )
+    )
     applied_at: datetime | None = Field(description="Since when entries are in force; null: never were any")
     pending_operation: PendingOperation | None = Field(description="Which is taking a list over")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(description="What the caller may do now: replace_allowlist")
 
 
 class AllowlistStarted(Schema):
-    allowlist: Allowlist
-    operation: Operation
+    allowlist: Allowlist = Field(description="As it was ordered")
+    operation: Operation = Field(description="The operation that tells the nodes and firewalls")
 
 
 class Granted(Schema):
@@ -72,37 +79,77 @@ class RolePassword(Schema):
 
 
 class DatabaseRole(Schema):
-    name: str
-    can_login: bool
-    is_superuser: bool
-    superuser_through: str | None = Field(description="The role that makes it a superuser, who may do everything")
+    name: str = Field(description="As the database has it")
+    can_login: bool = Field(description="Whether it can sign in")
+    is_superuser: bool = Field(description="Itself; see superuser_through for what it is through other roles")
+    superuser_through: str | None = Field(
+        description=(
+            "The role that makes it a superuser, who may do everything: itself or one that it is a member of; "
+            "null: it is none"
+        )
+    )
     is_administrator: bool = Field(description="The one whose password reveal_credentials shows")
-    member_of: list[str]
+    member_of: list[str] = Field(
+        description="Roles of which it is a member directly, by name; what it holds through them is in effective"
+    )
     cidrs: list[str] = Field(description="From where it may sign in; empty: from everywhere")
     permissions: list[Granted] = Field(description="Its own")
     effective: list[EffectivePermission] = Field(description="With those it has through other roles")
-    password: RolePassword | None
+    password: RolePassword | None = Field(description="null: its password was not made here, so it is not known")
     expires_at: datetime | None = Field(description="When it is taken away by itself; null: it stays")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(
+        description=(
+            "What the caller may do now: update_role, delete_role, grant_role, revoke_role, rotate_role_password "
+            "and reveal_role_password"
+        )
+    )
 
 
 class DatabaseRoles(Schema):
     read_at: datetime | None = Field(description="When the database told this; null: it has not been asked yet")
     items: list[DatabaseRole] = Field(description="By name")
     pending_operation: PendingOperation | None = Field(description="Which is changing or reading roles")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(
+        description="What the caller may do now: create_role and refresh_roles"
+    )
 
 
 class Grant(RequestBody):
-    resource: Resource
-    permissions: list[Permission] = Field(min_length=1, max_length=16)
+    resource: Resource = Field(
+        description=(
+            "data (all keyspaces), data/KEYSPACE, data/KEYSPACE/* (all tables of it, not the keyspace itself), "
+            "data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE"
+        ),
+        examples=["data/shop/orders"],
+    )
+    permissions: list[Permission] = Field(
+        min_length=1,
+        max_length=16,
+        description=(
+            "On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, "
+            "ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE"
+        ),
+        examples=[["SELECT", "MODIFY"]],
+    )
 
 
 class RoleOrder(RequestBody):
-    name: RoleName
+    name: RoleName = Field(
+        description=(
+            "Unique in the database. A letter or underscore, then letters, digits and _ . @ -; not ringmaster or "
+            "cassandra"
+        ),
+        examples=["shop_reader"],
+    )
     can_login: bool = Field(True, description="Then a password is made, to be revealed once")
-    permissions: list[Grant] = Field(default=[], max_length=100)
-    member_of: list[RoleName] = Field(default=[], max_length=50)
+    permissions: list[Grant] = Field(
+        default=[],
+        max_length=100,
+        description="What it may do itself; empty: nothing but what it gets through member_of",
+    )
+    member_of: list[RoleName] = Field(
+        default=[], max_length=50, description="Roles whose permissions it gets; empty: none", examples=[["readers"]]
+    )
     lifetime_minutes: int | None = Field(
         None,
         ge=5,
@@ -112,29 +159,57 @@ class RoleOrder(RequestBody):
 
 
 class RoleUpdate(RequestBody):
-    can_login: bool
+    can_login: bool = Field(description="Whether it can sign in; open connections stay open either way")
 
 
 class GrantOrder(RequestBody):
     """Permissions on a resource, or membership of another role: one of the two."""
 
-    resource: Resource | None = None
-    permissions: list[Permission] = Field(default=[], max_length=16)
-    member_of: RoleName | None = None
+    resource: Resource | None = Field(
+        None,
+        description=(
+            "data (all keyspaces), data/KEYSPACE, data/KEYSPACE/* (all tables of it, not the keyspace itself), "
+            "data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of"
+        ),
+        examples=["data/shop/orders"],
+    )
+    permissions: list[Permission] = Field(
+        default=[],
+        max_length=16,
+        description=(
+            "On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, "
+            "ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE. Empty: it "
+            "is about member_of"
+        ),
+        examples=[["SELECT", "MODIFY"]],
+    )
+    member_of: RoleName | None = Field(
+        None,
+        description="Another role, which it becomes a member of; null: it is about a resource",
+        examples=["readers"],
+    )
 
 
 class Revocation(Schema):
     """The query parameters of revoke_role: what a grant_role said."""
 
-    resource: Resource | None = None
+    resource: Resource | None = Field(
+        None,
+        description=(
+            "With permissions: data, data/KEYSPACE, data/KEYSPACE/*, data/KEYSPACE/TABLE, roles, roles/ROLE, "
+            "functions, functions/KEYSPACE; null: it is about member_of"
+        ),
+    )
     permissions: list[Permission] = Field(default=[], max_length=16, description="Repeat the parameter for several")
-    member_of: RoleName | None = None
+    member_of: RoleName | None = Field(
+        None, description="Alone: the other role, of which it is a member no longer; null: it is about a resource"
+    )
 
 
 class RoleChangeStarted(Schema):
-    operation: Operation
+    operation: Operation = Field(description="The operation that changes the role in the database, or reads roles")
 
 
 class RoleCredentials(Schema):
-    username: str
+    username: str = Field(description="The role's name")
     password: str = Field(description="Shown once")

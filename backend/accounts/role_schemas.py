@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from backend.accounts.schemas import Scope
 from backend.accounts.states import Permission, Role
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, NextCursor, RequestBody
 
 # As clusters carry them (backend/clusters/schemas.py).
 _Key = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
@@ -26,54 +26,84 @@ _Permissions = Annotated[list[Scope], Field(min_length=1, max_length=len(Permiss
 
 
 class BuiltInRole(Schema):
-    role: Role
-    description: str
-    permissions: list[Permission]
+    role: Role = Field(description="owner, admin, operator or viewer")
+    description: str = Field(description="What it is for, a sentence for people")
+    permissions: list[Permission] = Field(description="What it holds; sorted")
 
 
 class PermissionChoice(Schema):
-    permission: Permission
+    permission: Permission = Field(description="Noun and verb: clusters:read")
     by_tags: bool = Field(description="Whether a role that is limited by tags can hold it")
     reason: str | None = Field(description="Why not; null when it can")
 
 
 class RoleChoices(Schema):
-    built_in: list[BuiltInRole]
+    built_in: list[BuiltInRole] = Field(
+        description="The roles that every organisation has: what they hold is the same everywhere"
+    )
     permissions: list[PermissionChoice] = Field(description="What a role can be made of")
 
 
 class OrganisationRole(Schema):
-    id: str
-    name: str
-    description: str
-    permissions: list[Permission]
+    id: str = Field(description="rol_…; members, invitations and service accounts take it as custom_role_id")
+    name: str = Field(description="Unique in the organisation")
+    description: str = Field(description="What it is for, in the words of who made it; may be empty")
+    permissions: list[Permission] = Field(description="What its holders may do; sorted")
     tags: dict[str, list[str]] | None = Field(
         description="It is only for clusters that have one of the values of each of these tags; null: for all"
     )
-    created_by: str
-    created_at: datetime
+    created_by: str = Field(
+        description="Who made it: e-mail address or service account, with the API token's name in brackets if "
+        "one was used"
+    )
+    created_at: datetime = Field(description="When it was made, UTC")
     members: int = Field(description="How many people hold it")
     service_accounts: int = Field(description="How many service accounts hold it")
     invitations: int = Field(description="How many open invitations offer it")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(
+        description="Whether the caller may update_organisation_role and delete_organisation_role, and why not"
+    )
 
 
 class OrganisationRolePage(Schema):
-    items: list[OrganisationRole]
-    next_cursor: str | None
+    items: list[OrganisationRole] = Field(description="Those that the organisation made, newest first")
+    next_cursor: NextCursor
 
 
 class OrganisationRoleOrder(RequestBody):
-    name: _Name = Field(description="Unique in the organisation")
-    description: Line = Field("", max_length=300)
-    permissions: _Permissions
-    tags: RoleTags | None = None
+    name: _Name = Field(
+        description="Unique in the organisation, whatever its case, and none of a built-in role",
+        examples=["Developers"],
+    )
+    description: Line = Field("", max_length=300, description="What it is for, one line of 300 characters at most")
+    permissions: _Permissions = Field(
+        description="What its holders may do, of those that get_role_choices lists; nothing that the caller does "
+        "not hold",
+        examples=[["clusters:read", "clusters:write", "operations:write"]],
+    )
+    tags: RoleTags | None = Field(
+        None,
+        description="It is only for clusters that have one of the values of each of these tags; null: for all",
+        examples=[{"env": ["dev", "test"]}],
+    )
 
 
 class OrganisationRoleChange(RequestBody):
     """What is left out stays as it is."""
 
-    name: _Name | None = None
-    description: Line | None = Field(None, max_length=300)
-    permissions: _Permissions | None = None
-    tags: RoleTags | None = Field(None, description="null: for all clusters")
+    name: _Name | None = Field(
+        None, description="Unique in the organisation, whatever its case, and none of a built-in role; null: stays"
+    )
+    description: Line | None = Field(
+        None, max_length=300, description="What it is for, one line of 300 characters at most; null: stays"
+    )
+    permissions: _Permissions | None = Field(
+        None,
+        description="In the place of those before; nothing that the caller does not hold; null: stays",
+        examples=[["clusters:read", "operations:write"]],
+    )
+    tags: RoleTags | None = Field(
+        None,
+        description="In the place of those before; left out: stays; null: for all clusters",
+        examples=[{"env": ["dev", "test"]}],
+    )

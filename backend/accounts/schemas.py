@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import AfterValidator, EmailStr, Field, StringConstraints, model_validator
 
 from backend.accounts.states import Permission, Role
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, NextCursor, RequestBody
 
 # Enumerations arrive as JSON strings, which exact types would refuse.
 RoleWord = Annotated[Role, Field(strict=False)]
@@ -30,31 +30,31 @@ Password = Annotated[str, StringConstraints(min_length=1, max_length=1000, patte
 
 
 class SessionUser(Schema):
-    id: str
-    email: str
-    name: str
+    id: str = Field(description="usr_…; the same in all organisations of the person")
+    email: str = Field(description="Address that they sign in with")
+    name: str = Field(description="As they wrote it themselves; may be empty")
 
 
 class OrganisationRef(Schema):
-    id: str
-    name: str
-    slug: str
+    id: str = Field(description="org_…; the header Ringmaster-Organisation takes it")
+    name: str = Field(description="For people; need not be unique")
+    slug: str = Field(description="Short name without spaces, 63 characters at most; unique in the installation")
 
 
 class SessionOrganisation(Schema):
-    id: str
-    name: str
-    role: Role
+    id: str = Field(description="org_…; the header Ringmaster-Organisation takes it")
+    name: str = Field(description="For people; need not be unique")
+    role: Role = Field(description="What the user is there; custom: a role that the organisation made")
 
 
 class ServiceAccountRef(Schema):
-    id: str
-    name: str
+    id: str = Field(description="sva_…; get_service_account takes it")
+    name: str = Field(description="Unique in the organisation")
 
 
 class CustomRoleRef(Schema):
-    id: str
-    name: str
+    id: str = Field(description="rol_…; get_organisation_role takes it")
+    name: str = Field(description="Unique in the organisation")
 
 
 _CUSTOM_ROLE = Field(description="Which one, where the role is custom; null for the built-in roles")
@@ -62,46 +62,55 @@ _TAGS = Field(description="It is only for clusters that have one of the values o
 
 
 class Session(Schema):
-    authenticated: bool
+    authenticated: bool = Field(description="false: nobody is signed in, and all but csrf_token is null or empty")
     user: SessionUser | None = Field(description="null when nobody is signed in")
     service_account: ServiceAccountRef | None = Field(
         description="Whose API token it is, where it is no person's; user is null then"
     )
     organisation: OrganisationRef | None = Field(description="The one this request is about")
-    role: Role | None
+    role: Role | None = Field(description="In this organisation; null when nobody is signed in")
     custom_role: CustomRoleRef | None = _CUSTOM_ROLE
     tags: dict[str, list[str]] | None = _TAGS
-    permissions: list[Permission]
+    permissions: list[Permission] = Field(
+        description="What this request may do: what the role holds and, with an API token, its scopes allow; sorted"
+    )
     organisations: list[SessionOrganisation] = Field(description="Every organisation the user belongs to")
     csrf_token: str = Field(description="Send it in X-CSRFToken with every write of this session")
 
 
 class Organisation(Schema):
-    id: str
-    name: str
-    slug: str
-    created_at: datetime
+    id: str = Field(description="org_…; the header Ringmaster-Organisation takes it")
+    name: str = Field(description="For people; need not be unique")
+    slug: str = Field(description="Short name without spaces, 63 characters at most; unique in the installation")
+    created_at: datetime = Field(description="When it was made, UTC")
 
 
 class Member(Schema):
-    id: str
-    user_id: str
-    email: str
-    name: str
-    role: Role
+    id: str = Field(description="mem_…, of the membership; change_member_role and remove_member take it")
+    user_id: str = Field(description="usr_…, of the person; the same in all their organisations")
+    email: str = Field(description="Address that they sign in with")
+    name: str = Field(description="As they wrote it themselves; may be empty")
+    role: Role = Field(description="owner, admin, operator, viewer, or custom: one that the organisation made")
     custom_role: CustomRoleRef | None = _CUSTOM_ROLE
-    created_at: datetime
-    allowed_actions: list[AllowedAction]
+    created_at: datetime = Field(description="When they joined, UTC")
+    allowed_actions: list[AllowedAction] = Field(
+        description="Whether the caller may change_member_role and remove_member, and why not"
+    )
 
 
 class MemberPage(Schema):
-    items: list[Member]
-    next_cursor: str | None
+    items: list[Member] = Field(description="Newest first")
+    next_cursor: NextCursor
 
 
 class RoleChoice(RequestBody):
-    role: RoleWord
-    custom_role_id: RoleId | None = Field(None, description="Needed for the role custom, and only for it")
+    role: RoleWord = Field(
+        description="A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than "
+        "they do; only owners make owners, and service accounts are none"
+    )
+    custom_role_id: RoleId | None = Field(
+        None, description="Needed for the role custom, and only for it", examples=["rol_01hzy6q3v8k2m4n5p7r9s0t1w2"]
+    )
 
     @model_validator(mode="after")
     def _custom_is_named(self) -> Self:
@@ -115,26 +124,39 @@ class MemberChange(RoleChoice):
 
 
 class Invitation(Schema):
-    id: str
-    email: str
-    role: Role
+    id: str = Field(description="inv_…; revoke_invitation takes it")
+    email: str = Field(description="Whom it is for, in lower case")
+    role: Role = Field(
+        description="What they become: owner, admin, operator, viewer, or custom: one that the organisation made"
+    )
     custom_role: CustomRoleRef | None = _CUSTOM_ROLE
-    state: Literal["open", "accepted", "revoked", "expired"]
-    created_by: str | None
-    created_at: datetime
-    expires_at: datetime
-    accepted_at: datetime | None
-    revoked_at: datetime | None
-    allowed_actions: list[AllowedAction]
+    state: Literal["open", "accepted", "revoked", "expired"] = Field(
+        description="open: the link works. expired: its time is over. accepted and revoked: it ended before"
+    )
+    created_by: str | None = Field(
+        description="E-mail address of who invited; null: a service account did, or the person is gone"
+    )
+    created_at: datetime = Field(description="When the link was made, UTC")
+    expires_at: datetime = Field(description="Until when the link works, UTC: seven days")
+    accepted_at: datetime | None = Field(description="When they joined, UTC; null: they did not by this link")
+    revoked_at: datetime | None = Field(
+        description="When the link was made useless, UTC: by somebody, or, where it had expired, by a newer one; "
+        "null: it was not"
+    )
+    allowed_actions: list[AllowedAction] = Field(description="Whether the caller may revoke_invitation, and why not")
 
 
 class InvitationPage(Schema):
-    items: list[Invitation]
-    next_cursor: str | None
+    items: list[Invitation] = Field(description="Open and closed ones, newest first")
+    next_cursor: NextCursor
 
 
 class InvitationOrder(RoleChoice):
-    email: EmailStr = Field(max_length=254)
+    email: EmailStr = Field(
+        max_length=254,
+        description="Of the person, who must be no member and have no open invitation yet; kept in lower case",
+        examples=["jane@example.com"],
+    )
 
 
 class InvitationCreated(Invitation):
@@ -142,11 +164,13 @@ class InvitationCreated(Invitation):
 
 
 class InvitationOffer(Schema):
-    email: str
-    role: Role
+    email: str = Field(description="Whom it is for: the address of the account that joins")
+    role: Role = Field(
+        description="What they become: owner, admin, operator, viewer, or custom: one that the organisation made"
+    )
     custom_role: CustomRoleRef | None = _CUSTOM_ROLE
-    organisation_name: str
-    expires_at: datetime
+    organisation_name: str = Field(description="Which organisation they join")
+    expires_at: datetime = Field(description="Until when the link works, UTC")
     has_account: bool = Field(description="true: accept with the password of the existing account")
 
 
@@ -157,50 +181,71 @@ class InvitationAcceptance(RequestBody):
 
 
 class OrganisationName(Schema):
-    id: str
-    name: str
+    id: str = Field(description="org_…; the header Ringmaster-Organisation takes it")
+    name: str = Field(description="For people; need not be unique")
 
 
 class InvitationAccepted(Schema):
-    email: str
-    organisation: OrganisationName
+    email: str = Field(description="Of the account that joined: the one to sign in with")
+    organisation: OrganisationName = Field(description="Which they are a member of now")
 
 
 class Token(Schema):
-    id: str
-    name: str
+    id: str = Field(description="tok_…; revoke_token takes it")
+    name: str = Field(
+        description="As whoever made it called it; need not be unique. The audit log has it beside the holder"
+    )
     hint: str = Field(description="The last characters of the token, to recognise it by")
-    scopes: list[Permission]
-    state: Literal["active", "expired", "revoked"]
+    scopes: list[Permission] = Field(description="What it may do as far as its holder's role holds it, too; sorted")
+    state: Literal["active", "expired", "revoked"] = Field(
+        description="active, expired (its time is over) or revoked; only active ones work"
+    )
     source_ranges: list[str] = Field(description="Addresses it may be used from, as CIDRs; empty: any")
     user_id: str | None = Field(description="Whose it is; null for a service account's")
-    user_email: str | None
+    user_email: str | None = Field(description="E-mail address of that person; null for a service account's")
     service_account: ServiceAccountRef | None = Field(description="Whose it is; null for a person's")
     made_by: str | None = Field(description="Who made it; null: before this was written down")
-    created_at: datetime
+    created_at: datetime = Field(description="When it was made, UTC")
     expires_at: datetime | None = Field(description="null: never")
-    revoked_at: datetime | None
+    revoked_at: datetime | None = Field(
+        description="When it was ended, UTC: by somebody, or with the membership or service account; null: it was not"
+    )
     last_used_at: datetime | None = Field(description="To the minute")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(description="Whether the caller may revoke_token, and why not")
 
 
 class TokenPage(Schema):
-    items: list[Token]
-    next_cursor: str | None
+    items: list[Token] = Field(description="Newest first")
+    next_cursor: NextCursor
 
 
 class TokenOrder(RequestBody):
-    name: Line = Field(min_length=1, max_length=100)
-    scopes: list[Scope] = Field(min_length=1, max_length=len(Permission))
+    name: Line = Field(
+        min_length=1,
+        max_length=100,
+        description="To recognise it by, here and in the audit log; need not be unique",
+        examples=["ci"],
+    )
+    scopes: list[Scope] = Field(
+        min_length=1,
+        max_length=len(Permission),
+        description="What it may do as far as its holder's role holds it, too; nothing that the caller may not",
+        examples=[["clusters:read", "operations:write"]],
+    )
     expires_in_days: int | None = Field(
         None, ge=1, le=3650, description="Days; null: never. Left out: as the organisation's access settings say"
     )
     source_ranges: list[Network] = Field(
-        [], max_length=20, description="Addresses it may be used from, as CIDRs: 203.0.113.0/24; empty: any"
+        [],
+        max_length=20,
+        description="Addresses it may be used from, as CIDRs: 203.0.113.0/24; empty: any",
+        examples=[["203.0.113.0/24"]],
     )
-    service_account_id: RoleId | None = Field(None, description="Whose it is to be; null: the caller's own")
+    service_account_id: RoleId | None = Field(
+        None, description="Whose it is to be; null: the caller's own", examples=["sva_01hzy6q3v8k2m4n5p7r9s0t1w2"]
+    )
 
 
 class TokenCreated(Schema):
-    token: Token
+    token: Token = Field(description="What is known of it from now on, without the secret")
     secret: str = Field(description="The token itself, rmt_... Shown once")

@@ -5,9 +5,11 @@ from datetime import datetime
 from ninja import Schema
 from pydantic import Field
 
+from backend.core.schemas import NextCursor
+
 
 class ConsoleSession(Schema):
-    id: str
+    id: str = Field(description="ses_…; end_session takes it")
     user_agent: str = Field(description="As the browser named itself, at most 300 characters; whoever signs in says so")
     source_address: str | None = Field(description="Where it was used from last")
     created_at: datetime = Field(description="When somebody signed in")
@@ -16,8 +18,8 @@ class ConsoleSession(Schema):
 
 
 class ConsoleSessionPage(Schema):
-    items: list[ConsoleSession]
-    next_cursor: str | None
+    items: list[ConsoleSession] = Field(description="Those that neither ended nor expired, newest first")
+    next_cursor: NextCursor
 
 
 class SessionsEnded(Schema):

@@ -23,7 +23,7 @@ def list_alert_rules(request: HttpRequest, cluster_id: str) -> HttpResponse:
 def update_alert_rule(
     request: HttpRequest, cluster_id: str, rule: str, wanted: schemas.AlertRuleUpdate
 ) -> HttpResponse:
-    """Changes threshold, duration or whether a rule is on, for one cluster. Counts within a minute."""
+    """Changes threshold, duration or whether a rule is on, for one cluster. Counts within half a minute."""
     return prepared(actions.update_rule(identity(request), cluster_id, rule, wanted))
 
 

@@ -128,7 +128,7 @@ def test(who: Identity, receiver_id: str) -> dict[str, Any]:
     require(who, Permission.ALERTS_WRITE)
     row = find_receiver(who, receiver_id)
     _check_topics(who, ReceiverKind(row.kind), row.topics)
-    _check_rate(who, "tests", MOST_TESTS_PER_MINUTE, kind=DeliveryKind.TEST)
+    _check_rate(who, "too_many_tests", "tests", MOST_TESTS_PER_MINUTE, kind=DeliveryKind.TEST)
     delivery = deliveries.add(row.id, DeliveryKind.TEST, deliveries.test_content(row, who.actor))
     _record(who, row, "alert_receiver.test")
     return shape_of(delivery)
@@ -142,14 +142,14 @@ def replay(who: Identity, receiver_id: str, delivery_id: str) -> dict[str, Any]:
     before = find_delivery(who, receiver_id, delivery_id)
     if before.state == DeliveryState.PENDING:
         raise Conflict("still_on_its_way", "It is still on its way.", hint="Its due_at says when it is tried next.")
-    _check_rate(who, "replays", MOST_REPLAYS_PER_MINUTE, replay_of__gt="")
+    _check_rate(who, "too_many_replays", "replays", MOST_REPLAYS_PER_MINUTE, replay_of__gt="")
     first = before.replay_of or before.id
     delivery = deliveries.add(row.id, DeliveryKind(before.kind), before.content, replay_of=first)
     _record(who, row, "alert_receiver.replay", after={"delivery_id": first, "title": before.content["summary"]})
     return shape_of(delivery)
 
 
-def _check_rate(who: Identity, what: str, most: int, **of: Any) -> None:
+def _check_rate(who: Identity, code: str, what: str, most: int, **of: Any) -> None:
     """Raises TooManyRequests. The row keeps two at once from both being the last that there is room for."""
     Organisation.objects.select_for_update(no_key=True).get(id=who.organisation_id)
     lately = AlertDelivery.objects.filter(
@@ -157,7 +157,7 @@ def _check_rate(who: Identity, what: str, most: int, **of: Any) -> None:
     )
     if lately.count() >= most:
         raise TooManyRequests(
-            f"too_many_{what}",
+            code,
             f"An organisation may send {most} {what} a minute.",
             hint="Wait a minute.",
             retry_after=60,

@@ -7,7 +7,7 @@ from ninja import Schema
 from pydantic import Field
 
 from backend.audit.states import ExportFormat
-from backend.core.schemas import Line, Moment
+from backend.core.schemas import Line, Moment, NextCursor
 
 
 class AuditFilter(Schema):
@@ -25,34 +25,53 @@ class AuditFilter(Schema):
 
 
 class AuditExport(AuditFilter):
-    format: ExportFormat = ExportFormat.JSONL
+    format: ExportFormat = Field(
+        ExportFormat.JSONL,
+        description="jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields "
+        "below a header",
+    )
 
 
 class AuditRecord(Schema):
-    id: str
-    action: str
-    target_type: str
-    target_id: str
-    target_name: str
-    actor: str = Field(description="E-mail address, with the API token's name in brackets if one was used")
-    source_address: str | None
-    request_id: str
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-    created_at: datetime
+    id: str = Field(description="aud_…")
+    action: str = Field(description="What was done, a noun and a verb: cluster.create, token.revoke, session.end")
+    target_type: str = Field(
+        description="What kind of thing it was done to: cluster, node, operation, member, user, token, role ..."
+    )
+    target_id: str = Field(description="Id of that thing")
+    target_name: str = Field(description="As it was called then; an e-mail address where it is a person; may be empty")
+    actor: str = Field(
+        description="E-mail address, or a service account's name, with the API token's name in brackets if one was "
+        "used; ringmaster: the control plane by itself"
+    )
+    source_address: str | None = Field(
+        description="IP address that the request came from; null: not known, or the control plane acted by itself"
+    )
+    request_id: str = Field(description="X-Request-Id of the request; empty: the control plane acted by itself")
+    before: dict[str, Any] | None = Field(
+        description="What was changed, as it was before; null: it was not there, or there is nothing to tell. "
+        "Never a secret"
+    )
+    after: dict[str, Any] | None = Field(
+        description="What was changed, as it is afterwards; null: it is gone, or there is nothing to tell. Never "
+        "a secret"
+    )
+    created_at: datetime = Field(description="When it was written, UTC: in the transaction of the change itself")
     sequence: int | None = Field(description="Its number in the organisation's chain, from 1; null for some seconds")
     hash: str | None = Field(description="SHA-256, in hex, of all it says and of the hash before it; null as long")
 
 
 class AuditPage(Schema):
-    items: list[AuditRecord]
-    next_cursor: str | None
+    items: list[AuditRecord] = Field(description="Newest first")
+    next_cursor: NextCursor
 
 
 class AuditChain(Schema):
-    organisation_id: str
+    organisation_id: str = Field(description="org_…, whose chain it is")
     sequence: int = Field(description="Number of the last record in the chain; 0: there is none")
     hash: str = Field(description="Its hash; 64 zeros when there is none")
-    last_record_at: datetime | None
+    last_record_at: datetime | None = Field(
+        description="When the last record in the chain was written, UTC; null: there is none"
+    )
     waiting: int = Field(description="Records that are not in the chain yet; usually for some seconds")
     waiting_since: datetime | None = Field(description="When the oldest of those was written")

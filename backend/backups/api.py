@@ -1,5 +1,7 @@
 """Backups over HTTP."""
 
+from typing import Annotated
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Query, Router, Status
 
@@ -154,7 +156,13 @@ def clone_cluster(request: HttpRequest, cluster_id: str, order: clone_schemas.Cl
 
 
 @router.get("/clusters/{cluster_id}/backups/estimate", operation_id="estimate_backup", response=schemas.BackupEstimate)
-def estimate_backup(request: HttpRequest, cluster_id: str, location_id: str | None = None) -> HttpResponse:
+def estimate_backup(
+    request: HttpRequest,
+    cluster_id: str,
+    location_id: Annotated[
+        str | None, Query(description="Where it would go; null: the installation's; where it has none, your oldest")
+    ] = None,
+) -> HttpResponse:
     """What a backup would come to, by what is known now. Changes nothing."""
     return prepared(queries.estimate(_reader(request), cluster_id, location_id))
 

@@ -15,9 +15,15 @@ class CloneOrder(RequestBody):
 
     new_cluster: ClusterOrder = Field(description="What to order: of the same shape or any other, with the same engine")
     selection: Annotated[list[TableChoice], Field(max_length=SELECTION_LIMIT)] = Field(
-        default=[], description="Empty: all tables"
+        default=[],
+        description="Empty: all tables",
+        examples=[[{"keyspace": "shop", "table": "orders"}, {"keyspace": "users"}]],
     )
-    location_id: str | None = Field(None, description="Where the backup goes; null: the installation's own")
+    location_id: str | None = Field(
+        None,
+        description="Where the backup goes; null: the installation's; where it has none, your oldest",
+        examples=["loc_01jd3k6m9x4t7v2w8y5z0a1b2c"],
+    )
     keep_days: Annotated[int, Field(ge=1, le=365)] = Field(7, description="So long the backup is kept")
 
 
@@ -29,5 +35,5 @@ class ClonePlan(Schema):
     seconds: float | None = Field(description="Of the backup, by those before; null: there was none")
     nodes_total: int | None = Field(description="Of the new cluster; null: it cannot be ordered")
     steps: list[str] = Field(description="What would be done, in order")
-    warnings: list[str]
+    warnings: list[str] = Field(description="Sentences about what to know of it; none of them stands in the way")
     problems: list[str] = Field(description="Why it cannot be done; empty: it can")

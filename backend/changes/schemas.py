@@ -22,7 +22,7 @@ NodeId = Annotated[str, Field(max_length=40, pattern=r"^nod_[0-9a-z]+$")]
 class Scale(RequestBody):
     """More or fewer nodes. Racks stay even: the number is per zone."""
 
-    kind: Literal["scale"]
+    kind: Literal["scale"] = Field(description="Tells which change it is")
     nodes_per_zone: int | None = Field(
         default=None, ge=0, le=NODES_PER_ZONE_LIMIT, description="Or nodes_total instead"
     )
@@ -46,25 +46,35 @@ class Scale(RequestBody):
 class ReplaceNode(RequestBody):
     """A new machine takes the node's place. A living node serves until the new one has all its data."""
 
-    kind: Literal["replace_node"]
-    node_id: NodeId
+    kind: Literal["replace_node"] = Field(description="Tells which change it is")
+    node_id: NodeId = Field(
+        description="Id of the node that goes: a full member of the ring, whether up, stopped or broken",
+        examples=["nod_01jd3k8v5m2q9xw4t7z6e1r0ab"],
+    )
 
 
 class RestartNode(RequestBody):
-    kind: Literal["restart_node"]
-    node_id: NodeId
+    kind: Literal["restart_node"] = Field(description="Tells which change it is")
+    node_id: NodeId = Field(
+        description="Id of a node that is not stopped; it is drained and its engine started anew",
+        examples=["nod_01jd3k8v5m2q9xw4t7z6e1r0ab"],
+    )
 
 
 class StopNode(RequestBody):
     """The engine of one node is drained and stopped, and stays so until it is started."""
 
-    kind: Literal["stop_node"]
-    node_id: NodeId
+    kind: Literal["stop_node"] = Field(description="Tells which change it is")
+    node_id: NodeId = Field(
+        description="Id of a node that is not stopped already", examples=["nod_01jd3k8v5m2q9xw4t7z6e1r0ab"]
+    )
 
 
 class StartNode(RequestBody):
-    kind: Literal["start_node"]
-    node_id: NodeId
+    kind: Literal["start_node"] = Field(description="Tells which change it is")
+    node_id: NodeId = Field(
+        description="Id of a node that is stopped or down", examples=["nod_01jd3k8v5m2q9xw4t7z6e1r0ab"]
+    )
 
 
 class MeasureDisks(RequestBody):
@@ -73,47 +83,60 @@ class MeasureDisks(RequestBody):
     A round makes four measurements, each of 20 to 60 seconds.
     """
 
-    kind: Literal["measure_disks"]
-    node_id: NodeId
+    kind: Literal["measure_disks"] = Field(description="Tells which change it is")
+    node_id: NodeId = Field(description="Id of a node that is not stopped", examples=["nod_01jd3k8v5m2q9xw4t7z6e1r0ab"])
     rounds: int = Field(3, ge=1, le=5, description="More tell better how steady the disks are")
 
 
 class RollingRestart(RequestBody):
     """Every node is drained and started anew, rack by rack, one at a time."""
 
-    kind: Literal["rolling_restart"]
+    kind: Literal["rolling_restart"] = Field(description="Tells which change it is")
 
 
 class Upgrade(RequestBody):
     """Another version of the engine: first one node, then the others rack by rack."""
 
-    kind: Literal["upgrade"]
-    engine_version: Word
+    kind: Literal["upgrade"] = Field(description="Tells which change it is")
+    engine_version: Word = Field(
+        description="Where to; get_catalog says from which versions there is a way. There is none back",
+        examples=["5.0.9"],
+    )
 
 
 class ChangeMachineType(RequestBody):
     """Every node of a data centre moves to a machine of another type, one after another."""
 
-    kind: Literal["machine_type"]
-    machine_type: Word
+    kind: Literal["machine_type"] = Field(description="Tells which change it is")
+    machine_type: Word = Field(
+        description="The new type, of the cluster's provider, as get_catalog names it", examples=["i4i.2xlarge"]
+    )
     datacenter: Name | None = Field(None, description="null: the only one; must be named when there are several")
 
 
 class ChangeSettings(RequestBody):
     """The engine settings that are to differ from the engine's own values, in the place of those before."""
 
-    kind: Literal["settings"]
+    kind: Literal["settings"] = Field(description="Tells which change it is")
     settings: dict[str, Any] = Field(max_length=100, description="By name, as get_catalog lists them")
 
 
 class AddDatacenter(RequestBody):
     """A second region: its nodes join, the named keyspaces are replicated there, and it is filled from the first."""
 
-    kind: Literal["add_datacenter"]
-    region: Word
-    zones: list[Word] = Field(min_length=1, max_length=ZONES_LIMIT)
-    machine_type: Word
-    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
+    kind: Literal["add_datacenter"] = Field(description="Tells which change it is")
+    region: Word = Field(
+        description="Of the cluster's provider, as get_catalog names it; one in which it has no data centre yet",
+        examples=["eu-west-1"],
+    )
+    zones: list[Word] = Field(
+        min_length=1,
+        max_length=ZONES_LIMIT,
+        description="Of the region, none twice. Each becomes a rack and holds one replica of every row",
+        examples=[["eu-west-1a", "eu-west-1b", "eu-west-1c"]],
+    )
+    machine_type: Word = Field(description="Of all its nodes, as get_catalog names it", examples=["i4i.2xlarge"])
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT, description="The same in every zone, so racks are even")
     keyspaces: list[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,47}$")]] | None = Field(
         None, max_length=1000, description="To be replicated there as well; null: all of the users' keyspaces"
     )
@@ -122,14 +145,17 @@ class AddDatacenter(RequestBody):
 class RemoveDatacenter(RequestBody):
     """A data centre is taken out: nothing is replicated there any more, its nodes leave, its machines are deleted."""
 
-    kind: Literal["remove_datacenter"]
-    datacenter: Name
+    kind: Literal["remove_datacenter"] = Field(description="Tells which change it is")
+    datacenter: Name = Field(
+        description="Its name, as the cluster's datacenters have it; a cluster keeps at least one",
+        examples=["aws-eu-west-1"],
+    )
 
 
 class RotateCertificates(RequestBody):
     """Every node gets a new TLS certificate of the cluster's authority, without a restart."""
 
-    kind: Literal["rotate_certificates"]
+    kind: Literal["rotate_certificates"] = Field(description="Tells which change it is")
 
 
 class TableCommand(StrEnum):
@@ -148,10 +174,15 @@ class RunCommand(RequestBody):
     placed in the table's folder.
     """
 
-    kind: Literal["run_command"]
-    command: TableCommand = Field(strict=False)
-    keyspace: SchemaWord
-    table: SchemaWord
+    kind: Literal["run_command"] = Field(description="Tells which change it is")
+    command: TableCommand = Field(strict=False, description="What is done: flush, compact, cleanup, rewrite or refresh")
+    keyspace: SchemaWord = Field(
+        description="As the engine has it: without quotes, upper and lower case count", examples=["shop"]
+    )
+    table: SchemaWord = Field(
+        description="Of the keyspace, as the engine has it: without quotes, upper and lower case count",
+        examples=["orders"],
+    )
     node_ids: list[NodeId] | None = Field(
         None, min_length=1, max_length=1000, description="In this order; null: all nodes, rack by rack"
     )
@@ -181,9 +212,15 @@ AnyChange = (
 
 class DesiredDatacenter(RequestBody):
     region: Word = Field(description="By which it is known again: a cluster has at most one data centre in a region")
-    zones: list[Word] = Field(min_length=1, max_length=ZONES_LIMIT)
-    machine_type: Word
-    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT)
+    zones: list[Word] = Field(
+        min_length=1,
+        max_length=ZONES_LIMIT,
+        description="Each is a rack and holds one replica of every row. Of a data centre that is there they stay as "
+        "they were ordered",
+        examples=[["eu-west-1a", "eu-west-1b", "eu-west-1c"]],
+    )
+    machine_type: Word = Field(description="Of all its nodes, as get_catalog names it", examples=["i4i.2xlarge"])
+    nodes_per_zone: int = Field(ge=1, le=NODES_PER_ZONE_LIMIT, description="The same in every zone, so racks are even")
 
 
 class DesiredState(RequestBody):
@@ -192,7 +229,7 @@ class DesiredState(RequestBody):
     What can never be changed may be named, too: the plan then says why not, and what to do instead.
     """
 
-    kind: Literal["desired_state"]
+    kind: Literal["desired_state"] = Field(description="Tells that it is no single change")
     datacenters: list[DesiredDatacenter] | None = Field(
         None,
         min_length=1,
@@ -202,10 +239,25 @@ class DesiredState(RequestBody):
     datacenter: Name | None = Field(
         default=None, description="Of which number and type of nodes are wanted; null: the only one"
     )
-    nodes_per_zone: int | None = Field(None, ge=0, le=NODES_PER_ZONE_LIMIT)
-    machine_type: Word | None = None
-    engine_version: Word | None = None
-    settings: dict[str, Any] | None = Field(None, max_length=100)
+    nodes_per_zone: int | None = Field(
+        None,
+        ge=0,
+        le=NODES_PER_ZONE_LIMIT,
+        description="Of the data centre; null: as it is. 0 is never possible, and the plan says so",
+    )
+    machine_type: Word | None = Field(
+        None,
+        description="Of all nodes of the data centre, as get_catalog names it; null: as it is",
+        examples=["i4i.2xlarge"],
+    )
+    engine_version: Word | None = Field(None, description="Version to upgrade to; null: as it is", examples=["5.0.9"])
+    settings: dict[str, Any] | None = Field(
+        None,
+        max_length=100,
+        description="All engine settings that are to differ from the engine's own values, by name as get_catalog lists "
+        "them; empty: none is to, null: as they are",
+        examples=[{"read_timeout_ms": 8000}],
+    )
     engine: Word | None = Field(None, description="Stays as it was ordered")
     provider: Word | None = Field(None, description="Stays as it was ordered")
     cloud_account: Annotated[str, Field(max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$")] | None = Field(
@@ -268,8 +320,11 @@ class PlannedWork(Schema):
 
 class PlannedChange(Schema):
     kind: str = Field(description="As in the body of change_cluster; desired_state: what can never be changed")
-    title: str
-    mode: Mode
+    title: str = Field(description="What is done, in a few words, for example Add 3 nodes to aws-eu-west-1, 1 per zone")
+    mode: Mode = Field(
+        description="in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. "
+        "membership: nodes join or leave the ring. not_possible: code, reason and hint say why"
+    )
     change: dict[str, Any] | None = Field(
         description="The body with which change_cluster carries it out; null where it can never be"
     )
@@ -277,26 +332,34 @@ class PlannedChange(Schema):
     code: str | None = Field(description="Of the refusal, as change_cluster would answer; null when it is possible")
     reason: str | None = Field(description="Why it is not possible now, with the arithmetic; null when it is")
     hint: str | None = Field(description="What to do about it")
-    steps: list[PlannedWork]
-    steps_total: int
+    steps: list[PlannedWork] = Field(
+        description="Each kind of work once, in the order in which it is first done; empty where the change itself is "
+        "not possible"
+    )
+    steps_total: int = Field(
+        description="Steps of the operation; the same kind of work on several nodes counts several times"
+    )
     nodes_touched: list[str] = Field(description="Names of the nodes that are added, removed, restarted or changed")
-    expected_seconds: int
+    expected_seconds: int = Field(
+        description="Seconds that it will take, by experience and the size of the data; 0 where the change itself is "
+        "not possible"
+    )
     cost_per_month_micros: int | None = Field(
         description="Change of the cost of machines on demand, mark-up and fees per month, in millionths of a "
         "US dollar; null where a machine type has no price"
     )
     impact: list[str] = Field(description="What the application will notice, a sentence each")
-    warnings: list[str]
+    warnings: list[str] = Field(description="What to know before it begins, a sentence each; empty: nothing")
     cancellable: str = Field(description="Until when it can be cancelled, a sentence")
 
 
 class Plan(Schema):
-    possible: bool
+    possible: bool = Field(description="All changes are possible now; true also when there is nothing to do")
     changes: list[PlannedChange] = Field(description="In the order they would be carried out; empty: nothing to do")
-    expected_seconds: int
+    expected_seconds: int = Field(description="Seconds that all changes will take, one after another")
     cost_per_month_micros: int | None = Field(description="Of all changes; null where that of one is not known")
 
 
 class ChangeStarted(Schema):
-    cluster: Cluster
-    operation: Operation
+    cluster: Cluster = Field(description="As it is now that the change has begun")
+    operation: Operation = Field(description="It carries out the change: follow it to its end")

@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from backend.cloud_accounts.states import CheckState
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, NextCursor, RequestBody
 from backend.operations.schemas import Operation
 
 VPCS_LIMIT = 40
@@ -48,7 +48,7 @@ class AccountSettings(RequestBody):
 
 class CloudAccountOrder(RequestBody):
     name: AccountName = Field(description="For people; unique in the organisation")
-    provider: Literal["aws", "gcp"]
+    provider: Literal["aws", "gcp"] = Field(description="aws: needs role_arn. gcp: needs project")
     role_arn: (
         Annotated[
             str,
@@ -61,7 +61,9 @@ class CloudAccountOrder(RequestBody):
     project: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")] | None = Field(
         None, description="gcp: id of the project in which machines are made"
     )
-    settings: AccountSettings = Field(default_factory=AccountSettings)
+    settings: AccountSettings = Field(
+        default_factory=AccountSettings, description="How machines are made in it; can never be changed"
+    )
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
@@ -73,11 +75,14 @@ class CloudAccountOrder(RequestBody):
 
 
 class CloudAccountUpdate(RequestBody):
-    name: AccountName
+    name: AccountName = Field(
+        description="The new one, for people; unique in the organisation, without regard to case",
+        examples=["Production, Ireland"],
+    )
 
 
 class AccountCheckResult(Schema):
-    region: str
+    region: str = Field(description="As the provider calls it, for example eu-west-1")
     missing: list[str] = Field(description="Permissions that are lacking, in the cloud's words")
     problem: str | None = Field(description="Why the cloud could not be asked: a sentence; null: it was")
     hint: str | None = Field(description="What to do about it")
@@ -89,7 +94,7 @@ class AccountCheck(Schema):
     state: CheckState = Field(
         description="ready: nothing is missing. incomplete: permissions are. refused: the control plane cannot act"
     )
-    checked_at: datetime | None
+    checked_at: datetime | None = Field(description="When the last check ended, UTC; null: there was none yet")
     missing: list[str] = Field(description="Permissions that are lacking in any region, in the cloud's words")
     results: list[AccountCheckResult] = Field(description="Region by region")
     operation_id: str | None = Field(description="Of the check that is being made")
@@ -98,27 +103,32 @@ class AccountCheck(Schema):
 class SetupStep(Schema):
     """Something to do in the cloud account, once."""
 
-    title: str
-    text: str
+    title: str = Field(description="What it is, in a few words")
+    text: str = Field(description="What to do and why, a sentence or two")
     file_name: str | None = Field(description="Save the content under this name; null: it is commands to run")
     language: str = Field(description="For syntax colours: json, yaml, bash")
-    content: str
+    content: str = Field(description="The whole document or the commands, with names and ids filled in")
 
 
 class CloudAccount(Schema):
-    id: str
-    name: str
-    provider: str
+    id: str = Field(description="Of the account here: acc_…; what orders of clusters name")
+    name: str = Field(description="For people; unique in the organisation, without regard to case")
+    provider: str = Field(description="aws or gcp")
     role_arn: str | None = Field(description="aws: the role that the control plane takes on")
     external_id: str = Field(description="Made for this account alone; not a secret")
     project: str | None = Field(description="gcp: where machines are made")
     service_account: str | None = Field(description="gcp: whom the control plane acts as; the external id is in it")
-    settings: AccountSettings
-    check: AccountCheck
+    settings: AccountSettings = Field(description="How machines are made in it, as it was registered")
+    check: AccountCheck = Field(description="What the last check found, and whether one is being made")
     clusters: int = Field(description="Living clusters in the account")
-    created_by: str
-    created_at: datetime
-    allowed_actions: list[AllowedAction]
+    created_by: str = Field(
+        description="E-mail address of who registered it, or a service account's name; with a token's name in brackets "
+        "if one was used"
+    )
+    created_at: datetime = Field(description="When it was registered, UTC")
+    allowed_actions: list[AllowedAction] = Field(
+        description="What the caller may do with it now, and of the rest why not"
+    )
 
 
 class CloudAccountDetail(CloudAccount):
@@ -126,12 +136,12 @@ class CloudAccountDetail(CloudAccount):
 
 
 class CloudAccountPage(Schema):
-    items: list[CloudAccount]
-    next_cursor: str | None
+    items: list[CloudAccount] = Field(description="Newest first, without those that were deleted")
+    next_cursor: NextCursor
 
 
 class CloudAccountStarted(Schema):
     """An account and the operation that checks it."""
 
-    cloud_account: CloudAccountDetail
-    operation: Operation
+    cloud_account: CloudAccountDetail = Field(description="With what has to be done in the cloud")
+    operation: Operation = Field(description="It makes the check: follow it to its end")

@@ -37,8 +37,8 @@ class TestDriveExtension(RequestBody):
 
 
 class TestDrive(Schema):
-    workload: Workload
-    rows: int
+    workload: Workload = Field(description="What was loaded and is run: key-value, timeseries or orders")
+    rows: int = Field(description="Of its data set when it was loaded")
     operations_per_second: int = Field(description="On each node")
 
 

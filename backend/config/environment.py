@@ -101,7 +101,9 @@ class Env(BaseSettings):
 
     model_config = SettingsConfigDict(extra="ignore", case_sensitive=False, env_ignore_empty=True)
 
-    database_url: Annotated[str, AfterValidator(_database_url)]
+    database_url: Annotated[str, AfterValidator(_database_url)] = Field(
+        description="PostgreSQL: postgresql://[user[:password]@host:port]/database[?host=<socket folder>&user=<user>]"
+    )
     redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(description="The Celery broker; a doorbell only")
     ringmaster_redis_password_file: Path | None = Field(
         default=None, description="Redis' password, for a REDIS_URL over TCP that has none; unset: as in the URL"
@@ -109,8 +111,13 @@ class Env(BaseSettings):
     ringmaster_alive_file: Path | None = Field(
         default=None, description="Touched by a worker and by beat while they do their work, for health checks"
     )
-    ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)]
-    ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)]
+    ringmaster_secret_key_file: Annotated[Path, AfterValidator(_secret_key_file)] = Field(
+        description="File with 32 characters or more that sessions and CSRF tokens are signed with"
+    )
+    ringmaster_master_key_file: Annotated[Path, AfterValidator(_master_key_file)] = Field(
+        description="File with the key that secrets in the database are encrypted with, or that names the key "
+        "service which keeps it closed: docs/security.md"
+    )
     ringmaster_former_master_key_files: Annotated[list[Path], NoDecode] = Field(
         default=[], description="Keys that still open what was encrypted before a rotation, comma separated"
     )
@@ -195,7 +202,9 @@ class Env(BaseSettings):
     ringmaster_database_pool: bool = Field(
         default=False, description="Pool connections: for the threaded API, never for forking workers"
     )
-    ringmaster_log_level: Annotated[str, Field(pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+    ringmaster_log_level: Annotated[str, Field(pattern=r"^(DEBUG|INFO|WARNING|ERROR)$")] = Field(
+        "INFO", description="The least severe that is logged: DEBUG, INFO, WARNING or ERROR"
+    )
     ringmaster_metrics_token: str = Field(
         default="", description="Bearer token that may read /metrics from elsewhere than loopback; empty: nobody may"
     )
@@ -235,7 +244,9 @@ class Env(BaseSettings):
     ringmaster_rate_limit_organisation: Annotated[RateLimit | None, BeforeValidator(_rate_limit), NoDecode] = Field(
         default=RateLimit(200, 1000), description="The same for all of an organisation together"
     )
-    debug: bool = False
+    debug: bool = Field(
+        False, description="Django's debug mode, which shows the inside of errors to whoever asks: for development only"
+    )
 
     @field_validator(
         "ringmaster_former_master_key_files",

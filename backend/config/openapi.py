@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from backend.config import conditions, rate_limits, rehearsal, sparse
+from backend.config import conditions, error_codes, rate_limits, rehearsal, sparse
 from backend.core.errors import Error
 from backend.core.idempotency import HEADER, KEY_PATTERN, REPLAYED_HEADER
 
@@ -86,14 +86,56 @@ _RETRY_AFTER = {
     "schema": {"type": "integer", "minimum": 0, "example": 1},
 }
 _METHODS = ("get", "post", "put", "patch", "delete")
+_PATH_PARAMETERS = {
+    "account_id": "Id of a cloud account: acc_…, from list_cloud_accounts",
+    "advice_id": "Id of a piece of advice: adv_…, from list_advice",
+    "backup_id": "Id of a backup: bkp_…, from list_backups",
+    "budget_id": "Id of a budget: bud_…, from list_budgets",
+    "ceiling_id": "Id of a ceiling: cei_…, from list_ceilings",
+    "change_id": "Id of a change of a table's options: tch_…, from list_table_changes",
+    "cluster_id": "Id of a cluster: clu_…, from list_clusters",
+    "connection_id": "Id of a connection of the cluster's network: con_…, from list_network_connections",
+    "console_session_id": "Id of somebody's session in the console: ses_…, from list_sessions or list_member_sessions",
+    "delivery_id": "Id of a message to the receiver: dlv_…, from list_alert_deliveries",
+    "diagnosis_id": "Id of what a node was asked: dgn_…, from the answer of ask_node or from get_diagnostics",
+    "drill_id": "Id of a restore drill: drl_…, from list_drills",
+    "image_id": "Id of a machine image: img_…, from list_images; not what its cloud calls it",
+    "import_id": "Id of an import: imp_…, from list_imports",
+    "invitation_id": "Id of an invitation: inv_…, from list_invitations",
+    "keyspace": "Name of a keyspace as the engine has it: without quotes, upper and lower case count",
+    "location_id": "Id of a place where backups are kept: loc_…, from list_backup_locations",
+    "member_id": "Id of somebody's membership in the organisation: mem_…, from list_members",
+    "month": "A month of UTC, for example 2026-01",
+    "node_id": "Id of a node of the cluster: nod_…, from list_cluster_nodes",
+    "operation_id": "Id of an operation: op_…, from list_operations or from the answer that began it",
+    "price_id": "Id of a price: prc_…, from list_prices",
+    "receiver_id": "Id of a receiver of alerts: rcv_…, from list_alert_receivers",
+    "restore_id": "Id of a restore: rst_…, from list_restores",
+    "role": "Name of a role in the cluster's database, from list_roles; upper and lower case count",
+    "role_id": "Id of a role that the organisation made: rol_…, from list_organisation_roles",
+    "rule": "Name of an alert rule, for example node-down, from list_alert_rules",
+    "run_id": "Id of a run of repairs: rep_…, from list_repair_runs",
+    "schedule_id": "Id of a schedule of backups of the cluster: bsc_…, from list_backup_schedules",
+    "secret": "The part of an invitation's link after #",
+    "service_account_id": "Id of a service account: sva_…, from list_service_accounts",
+    "session_id": "Id of a session of CQL on the cluster: cqs_…, from the answer of open_cql_session",
+    "silence_id": "Id of a silence, a UUID, from list_alert_silences",
+    "statement_id": "Id of a CQL statement: cql_…, from list_cql_statements or the answer of run_cql",
+    "table": "Name of a table of the keyspace as the engine has it: without quotes, upper and lower case count",
+    "token_id": "Id of an API token: tok_…, from list_tokens",
+}
+"""By name, wherever it is in an address: what it names has the same words everywhere."""
 
 
 def complete(schema: dict[str, Any]) -> dict[str, Any]:
-    """Adds error answers, the idempotency header and tag descriptions; sorts what has no order of its own."""
+    """Adds error answers, the idempotency header, and words for tags and for what addresses hold; sorts what has no
+    order of its own. Raises LookupError for a path parameter without words.
+    """
     components = schema["components"]
     error = TypeAdapter(Error).json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
     components["schemas"].update(error.pop("$defs"))
     components["schemas"]["Error"] = error
+    error_codes.describe(schema)
     components["schemas"] = dict(sorted(components["schemas"].items()))
     components["responses"] = {f"Error{status}": _error_response(text) for status, text in _ERRORS.items()}
     components["responses"]["Error429"]["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
@@ -126,7 +168,18 @@ def _error_response(text: str) -> dict[str, Any]:
     }
 
 
+def describe_path_parameters(path: str, operation: dict[str, Any]) -> None:
+    """Raises LookupError for one that has no words."""
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path" and "description" not in parameter:
+            name = parameter["name"]
+            if name not in _PATH_PARAMETERS:
+                raise LookupError(f"{path}: say in _PATH_PARAMETERS of {__name__} what {name} is.")
+            parameter["description"] = _PATH_PARAMETERS[name]
+
+
 def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
+    describe_path_parameters(path, operation)
     writes = method != "get"
     public = "security" not in operation
     statuses = {400, 500, 503}

@@ -77,8 +77,8 @@ class TooManyRequests(DomainError):
 
 
 class FieldError(Schema):
-    field: str
-    message: str
+    field: str = Field(description="Where in the request, dotted: zones.0; empty: the body as a whole")
+    message: str = Field(description="What is wrong with it, a sentence for people")
 
 
 class ErrorDetail(Schema):
@@ -87,12 +87,12 @@ class ErrorDetail(Schema):
     hint: str = Field(description="What to do about it; may be empty")
     field: str | None = Field(None, description="The (first) field that is wrong, dotted: zones.0")
     fields: list[FieldError] | None = Field(None, description="Every field that is wrong")
-    docs_url: str | None = None
+    docs_url: str | None = Field(None, description="A page that tells more; left out where there is none")
     request_id: str = Field(description="Quote it when you ask for help; it is in the logs and the audit log too")
 
 
 class Error(Schema):
-    error: ErrorDetail
+    error: ErrorDetail = Field(description="What went wrong")
 
 
 def request_id_of(request: HttpRequest) -> str:

@@ -21,6 +21,9 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """Asked for with its time zone, kept in UTC: Postgres refuses zones that are more than 16 hours away."""
 
 
+NextCursor = Annotated[str | None, Field(description="Send it as cursor for the next page; null: this is the last one")]
+
+
 class RequestBody(Schema):
     """A body we are sent: unknown fields are refused and types are exact ("3" is not 3)."""
 
@@ -29,7 +32,7 @@ class RequestBody(Schema):
 
 class AllowedAction(Schema):
     action: str = Field(description="The operation id of the API call, for example delete_cluster")
-    allowed: bool
+    allowed: bool = Field(description="Whether the caller may do it now")
     reason: str | None = Field(description="Why not, as a sentence for people; null when allowed")
 
 

@@ -56,7 +56,8 @@ def missing_of_build(
         rows = _for(provider, region, engine, version).filter(architecture=architecture, build_id=build)
         row = rows.first()
         if row is None:
-            return f"There is no image of build {build} with {engine} {version} for {architecture} in {region}."
+            machines = f" for {architecture}" if architecture else ""
+            return f"There is no image of build {build} with {engine} {version}{machines} in {region}."
         if row.deprecated_at is not None and not deprecated_too:
             return f"Build {build} is deprecated: {row.deprecation_reason}"
     return None

@@ -71,7 +71,16 @@ def resume_operation(request: HttpRequest, operation_id: str) -> HttpResponse:
 
 
 @router.get("/events", operation_id="stream_events", tags=["events"], response=None, openapi_extra=_STREAM)
-def stream_events(request: HttpRequest, organisation: Annotated[str | None, Query(max_length=40)] = None) -> Any:
+def stream_events(
+    request: HttpRequest,
+    organisation: Annotated[
+        str | None,
+        Query(
+            max_length=40,
+            description="Id of the organisation to listen to, org_…; left out: the one that the request is about",
+        ),
+    ] = None,
+) -> Any:
     """Live notice of what changed in the organisation, as server-sent events. Ids only: fetch what you want to show.
 
     `organisation` does what the header Ringmaster-Organisation does: a browser's EventSource cannot send headers.

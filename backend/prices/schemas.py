@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from ninja import Schema
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from backend.core.schemas import AllowedAction, Line, RequestBody
+from backend.core.schemas import AllowedAction, Line, NextCursor, RequestBody
 from backend.prices.states import NAMED, Item, Origin, Term
 
 Word = Annotated[str, StringConstraints(max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$")]
@@ -35,9 +35,11 @@ def _day(value: Any) -> Any:
 class PriceOrder(RequestBody):
     """A price of the operator's. It goes before the list's."""
 
-    provider: ProviderName
+    provider: ProviderName = Field(description="Whose things they are", examples=["aws", "gcp", "local"])
     region: Word = Field("", description="Empty: all regions of the provider")
-    item: Annotated[Item, Field(strict=False)]
+    item: Annotated[Item, Field(strict=False)] = Field(
+        description="What it is a price of; with it goes the unit, as list_prices tells it"
+    )
     name: Word = Field("", description="Of machines and storage: the machine type, or the class of storage")
     term: Annotated[Term, Field(strict=False)] | None = Field(None, description="Of machines; null: on demand")
     micros: int = Field(
@@ -50,8 +52,12 @@ class PriceOrder(RequestBody):
         None, description="A full hour that has not begun; null: the coming one"
     )
     source: Annotated[Line, StringConstraints(max_length=300)] = Field("", description="Where the figure is from")
-    source_date: Annotated[date, BeforeValidator(_day)] | None = None
-    note: Annotated[Line, StringConstraints(max_length=300)] = ""
+    source_date: Annotated[date, BeforeValidator(_day)] | None = Field(
+        None, description="Day of the figure; null: not told", examples=["2026-07-06"]
+    )
+    note: Annotated[Line, StringConstraints(max_length=300)] = Field(
+        "", description="Whatever else is to be known of it; shown as it is"
+    )
 
     @model_validator(mode="after")
     def _fits_the_item(self) -> Self:
@@ -72,20 +78,22 @@ class PriceUpload(RequestBody):
 
 
 class PriceFilter(Schema):
-    provider: ProviderName | None = None
-    region: SomeWord | None = None
-    item: Item | None = None
-    name: SomeWord | None = None
-    origin: Origin | None = None
+    provider: ProviderName | None = Field(None, description="Prices at this provider only: aws, gcp or local")
+    region: SomeWord | None = Field(
+        None, description="Prices of this region only, for example eu-west-1; not those of all regions"
+    )
+    item: Item | None = Field(None, description="Prices of this item only")
+    name: SomeWord | None = Field(None, description="Prices of this machine type or class of storage only")
+    origin: Origin | None = Field(None, description="Prices on this word only: operator, published or list")
 
 
 class Price(Schema):
     """One price from a full hour on, until a later one of the same thing and origin takes its place."""
 
-    id: str
-    provider: str
+    id: str = Field(description="Of the price: prc_…")
+    provider: str = Field(description="aws, gcp or local")
     region: str | None = Field(description="null: all regions of the provider")
-    item: Item
+    item: Item = Field(description="What it is a price of")
     name: str = Field(description="Machine type or class of storage; may be empty")
     term: Term | None = Field(description="Of machines")
     unit: str = Field(description="What `micros` is paid for")
@@ -96,36 +104,40 @@ class Price(Schema):
     micros: int | None = Field(
         description="Millionths of a US dollar; of markup: of the provider's cost. null: the list's counts again"
     )
-    includes_local_disk: bool | None
-    valid_from: datetime
-    source: str
-    source_date: date | None
+    includes_local_disk: bool | None = Field(
+        description="Of machines: the price is with their local disks; null: not told, or no machine"
+    )
+    valid_from: datetime = Field(description="The full hour from which on it counts, UTC; may be to come")
+    source: str = Field(description="Where the figure is from, for people; may be empty")
+    source_date: date | None = Field(description="Day of the source; null: not told")
     assumption: bool = Field(description="Nobody published it: a figure to begin with")
-    note: str
+    note: str = Field(description="Whatever else is to be known of it; may be empty")
     created_by: str = Field(description="Empty: came with the product")
-    allowed_actions: list[AllowedAction]
+    allowed_actions: list[AllowedAction] = Field(
+        description="What the caller may do with it now, and of the rest why not"
+    )
 
 
 class PricePage(Schema):
-    items: list[Price]
-    next_cursor: str | None
+    items: list[Price] = Field(description="Last added first, of all times")
+    next_cursor: NextCursor
 
 
 class PricesUploaded(Schema):
-    items: list[Price]
+    items: list[Price] = Field(description="As they are in the book now, in the order in which they were sent")
 
 
 class ReadingError(Schema):
-    message: str
-    hint: str
+    message: str = Field(description="What went wrong, a sentence")
+    hint: str = Field(description="What to do about it; may be empty")
 
 
 class PriceList(Schema):
     """The price list of a provider for a region, which is read once a day."""
 
-    id: str
-    provider: str
-    region: str
+    id: str = Field(description="Of the list: pls_…")
+    provider: str = Field(description="aws or gcp")
+    region: str = Field(description="As the provider calls it, for example eu-west-1")
     tried_at: datetime = Field(description="When somebody last tried to read it")
     read_at: datetime | None = Field(description="When it was last read; null: it never was")
     prices: int = Field(description="How many it told then")
@@ -134,5 +146,5 @@ class PriceList(Schema):
 
 
 class PriceListPage(Schema):
-    items: list[PriceList]
-    next_cursor: str | None
+    items: list[PriceList] = Field(description="Regions whose prices were first read last come first")
+    next_cursor: NextCursor

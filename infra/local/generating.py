@@ -59,6 +59,12 @@ def generators(place: Layout) -> list[Generator]:
             (root / "infra" / "deploy" / "prometheus" / "rules", root / "infra" / "deploy" / "grafana"),
         ),
         Generator(
+            "error codes",
+            (python, "-m", "infra.contract.error_codes"),
+            root,
+            (root / "backend" / "config" / "error_codes.json", root / "docs" / "errors.md"),
+        ),
+        Generator(
             "OpenAPI document",
             (python, "-m", "backend.manage", "export_openapi"),
             root,

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from backend.accounts.states import PERMISSIONS
+from backend.config.openapi import describe_path_parameters
 from backend.conftest import described_api
 
 
@@ -37,6 +38,55 @@ def test_every_operation_has_a_name_of_its_own_and_says_what_it_does():
     for where, operation in operations():
         assert operation.get("description"), where
         assert set(operation.get("tags", ["none"])) <= tags, where
+
+
+def properties(schema: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every property of a schema, those of its parts too; what is referred to is told where it is defined."""
+    if isinstance(schema, list):
+        for position, part in enumerate(schema):
+            yield from properties(part, f"{where}[{position}]")
+    elif isinstance(schema, dict):
+        for name, part in schema.items():
+            if name == "properties":
+                for field, inner in part.items():
+                    yield f"{where}.{field}", inner
+                    yield from properties(inner, f"{where}.{field}")
+            else:
+                yield from properties(part, where)
+
+
+def test_every_field_and_every_parameter_has_words():
+    """A field that is one of the named things has theirs."""
+    schemas = described_api()["components"]["schemas"]
+    mute = [
+        where
+        for name, schema in schemas.items()
+        for where, one in properties(schema, name)
+        if "description" not in one and "$ref" not in one
+    ]
+    for where, operation in operations():
+        for one in operation["parameters"]:
+            if "$ref" not in one and "description" not in one:
+                mute.append(f"{where} {one['name']}")
+    assert mute == []
+
+
+def test_examples_of_parameters_are_what_openapi_allows():
+    """Ninja copies a list of examples to the parameter, where OpenAPI has names for them."""
+    for where, operation in operations():
+        for one in operation["parameters"]:
+            assert isinstance(one.get("examples", {}), dict), (where, one["name"])
+
+
+def test_a_parameter_of_a_path_without_words_is_refused():
+    operation = {"parameters": [{"in": "path", "name": "wizard_id", "schema": {"type": "string"}, "required": True}]}
+    with pytest.raises(LookupError, match="wizard_id"):
+        describe_path_parameters("/api/v1/wizards/{wizard_id}", operation)
+
+
+def test_every_error_code_is_listed():
+    code = described_api()["components"]["schemas"]["ErrorDetail"]["properties"]["code"]
+    assert {"not_found", "rate_limited", "precondition_failed"} <= set(code["x-extensible-enum"])
 
 
 def test_every_error_has_the_one_body():

@@ -1,0 +1,187 @@
+"""Every error code that the API can answer, found in the sources: docs/errors.md and the list in the OpenAPI file.
+
+`python -m infra.contract.error_codes` writes both. A code is the first argument of a DomainError, or of one of the few
+functions and classes that carry it to one (CARRIERS). A code that is found neither way ends this with an error, so that
+none is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SOURCES = CHECKOUT / "backend"
+LISTED = SOURCES / "config" / "error_codes.json"
+PAGE = CHECKOUT / "docs" / "errors.md"
+_ROOT = "DomainError"
+
+# By file: what takes a code besides errors themselves, at which place (or under which name), and its status.
+CARRIERS: dict[str, dict[str, tuple[int | str, int]]] = {
+    "access/actions.py": {"_refuse": (0, 409), "_raise": (1, 422)},
+    "alerts/receiver_actions.py": {"_check_rate": (1, 429)},
+    "cloud_accounts/room.py": {"Shortage": ("code", 409)},
+    "clusters/ceilings.py": {"Exceeded": (0, 409)},
+    "clusters/ordering.py": {"add": (0, 422), "unknown": (0, 422)},
+    "console/cql.py": {"NotOneStatement": (0, 422)},
+}
+# What ends in an error elsewhere: these hand on a code that a carrier was given.
+_HANDED_ON = {"access/actions.py", "alerts/receiver_actions.py", "clusters/ordering.py", "console/actions.py"}
+
+_HEAD = """# Error codes
+
+Every answer that is not a success has one body: `{"error": {"code", "message", "hint", "field", "request_id", …}}`.
+The code is stable and for programs; message and hint are for people and may change. `…` stands for what differs from
+case to case. This page is made from the sources by `make generate`.
+"""
+
+
+class UnknownCodeError(RuntimeError):
+    """A code that this module cannot read. The text says where, and what to do."""
+
+
+@dataclass
+class Code:
+    """`says` is the first sentence that goes with it, as far as it is written down beside it; else empty."""
+
+    statuses: set[int] = field(default_factory=set)
+    says: str = ""
+
+
+def found() -> dict[str, Code]:
+    """All codes by their names. Raises UnknownCodeError."""
+    trees = {
+        str(file.relative_to(SOURCES)): ast.parse(file.read_text())
+        for file in sorted(SOURCES.rglob("*.py"))
+        if not {"tests", "migrations"} & set(file.relative_to(SOURCES).parts)
+    }
+    errors = _errors(trees)
+    codes: dict[str, Code] = {}
+    for name, tree in trees.items():
+        for code, status, says in _codes(name, tree, errors):
+            known = codes.setdefault(code, Code())
+            known.statuses.add(status)
+            known.says = known.says or says
+    return dict(sorted(codes.items()))
+
+
+def main() -> int:
+    codes = found()
+    LISTED.write_text(json.dumps({code: sorted(one.statuses) for code, one in codes.items()}, indent=1) + "\n")
+    PAGE.write_text(page(codes))
+    return 0
+
+
+def page(codes: dict[str, Code]) -> str:
+    parts = [_HEAD]
+    for status in sorted({status for one in codes.values() for status in one.statuses}):
+        rows = [f"| `{code}` | {one.says} |" for code, one in codes.items() if status in one.statuses]
+        parts.append("\n".join([f"## {status} {HTTPStatus(status).phrase}", "", "| code | says |", "|---|---|", *rows]))
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _errors(trees: dict[str, ast.Module]) -> dict[str, int]:
+    """The classes of errors, each with its status."""
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    statuses = {_ROOT: 400}
+    while True:
+        fresh = {
+            each.name: _status(each, statuses[base])
+            for each in classes
+            for base in (_name(one) for one in each.bases)
+            if base in statuses and each.name not in statuses
+        }
+        if not fresh:
+            return statuses
+        statuses |= fresh
+
+
+def _status(error: ast.ClassDef, inherited: int) -> int:
+    for line in error.body:
+        if isinstance(line, ast.Assign) and _name(line.targets[0]) == "status" and isinstance(line.value, ast.Constant):
+            return int(str(line.value.value))
+    return inherited
+
+
+def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[str, int, str]]:
+    """Code, status and what is said, of every place in a file."""
+    constants = {
+        _name(line.targets[0]): line.value.value
+        for line in tree.body
+        if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+    }
+    for call, status in _calls(tree, errors):
+        if not call.args:
+            continue
+        code = _text(call.args[0], constants)
+        if code is None:
+            if file in _HANDED_ON:
+                continue
+            raise UnknownCodeError(
+                f"backend/{file}:{call.lineno}: the code is no plain word. Write one, or name what carries it in "
+                "CARRIERS of infra/contract/error_codes.py."
+            )
+        given = next((one.value for one in call.keywords if one.arg == "status"), None)
+        own = int(str(given.value)) if isinstance(given, ast.Constant) else status
+        yield code, own, _words(call.args[1]) if len(call.args) > 1 else ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (carrier := CARRIERS.get(file, {}).get(_name(node.func))):
+            place, status = carrier
+            given = _argument(node, place)
+            code = None if given is None else _text(given, constants)
+            if code is not None:
+                yield code, status, next((_words(one) for one in node.args if isinstance(one, ast.JoinedStr)), "")
+
+
+def _calls(tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[ast.Call, int]]:
+    """Where errors are made: by their names, or by their own classes. Those with a code of their own take none."""
+    own = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name in errors:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "super().__init__" and node.name != _ROOT:
+                    own.add(node.name)
+                    yield inner, errors[node.name]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) in errors.keys() - own - _SELF_CODED:
+            yield node, errors[_name(node.func)]
+
+
+_SELF_CODED = {"KeyServiceUnavailable"}
+"""Errors that know their code themselves, and take why."""
+
+
+def _argument(call: ast.Call, place: int | str) -> ast.expr | None:
+    if isinstance(place, int):
+        return call.args[place] if len(call.args) > place else None
+    return next((one.value for one in call.keywords if one.arg == place), None)
+
+
+def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return constants.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _words(node: ast.expr) -> str:
+    """A sentence of the sources: what is filled in becomes an ellipsis."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text.replace("|", "\\|")
+        case ast.JoinedStr():
+            return "".join(_words(one) if isinstance(one, ast.Constant) else "…" for one in node.values)
+        case _:
+            return ""
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

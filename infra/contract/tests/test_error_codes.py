@@ -1,0 +1,47 @@
+"""Error codes are found wherever they are written, and what cannot be read stops the search."""
+
+import ast
+
+import pytest
+
+from infra.contract.error_codes import LISTED, UnknownCodeError, _codes, _errors, found, page
+
+_SOURCE = """
+KNOWN = "too_slow"
+class Busy(Conflict):
+    def __init__(self, why):
+        super().__init__("busy", f"It is {why}.", hint="Wait.")
+class Away(DomainError):
+    status = 503
+def act(problem):
+    raise Conflict("in_use", f"{problem} is in use | now.", hint="")
+    raise Away(KNOWN, "It took too long.")
+    raise DomainError("teapot", "Short and stout.", status=418)
+    raise Busy("asleep")
+"""
+
+
+def read(source: str) -> list[tuple[str, int, str]]:
+    tree = ast.parse("class DomainError(Exception): ...\nclass Conflict(DomainError):\n    status = 409\n" + source)
+    return sorted(_codes("shop/actions.py", tree, _errors({"shop/actions.py": tree})))
+
+
+def test_codes_are_found_with_their_status_and_sentence() -> None:
+    assert read(_SOURCE) == [
+        ("busy", 409, "It is …."),
+        ("in_use", 409, "… is in use \\| now."),
+        ("teapot", 418, "Short and stout."),
+        ("too_slow", 503, "It took too long."),
+    ]
+
+
+def test_a_code_that_is_no_plain_word_is_an_error_that_says_where() -> None:
+    with pytest.raises(UnknownCodeError, match=r"backend/shop/actions.py:4: .*CARRIERS"):
+        read("raise Conflict(problem.code, problem.message)")
+
+
+def test_the_list_is_of_today_and_every_code_is_on_the_page() -> None:
+    codes = found()
+    assert {"role_protected", "unknown_zone", "too_many_replays", "rate_limited"} <= set(codes)
+    assert all(f"`{code}`" in page(codes) for code in codes)
+    assert LISTED.exists()
