@@ -82,7 +82,9 @@ class FieldError(Schema):
 
 
 class ErrorDetail(Schema):
-    code: str = Field(description="Stable, for programs: invalid_field, not_found, operation_in_progress ...")
+    code: str = Field(
+        description="Stable, for programs: invalid_field, cluster_not_found ... All are in docs/errors.md"
+    )
     message: str = Field(description="One sentence for people: what happened")
     hint: str = Field(description="What to do about it; may be empty")
     field: str | None = Field(None, description="The (first) field that is wrong, dotted: zones.0")

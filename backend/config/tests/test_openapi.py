@@ -86,7 +86,7 @@ def test_a_parameter_of_a_path_without_words_is_refused():
 
 def test_every_error_code_is_listed():
     code = described_api()["components"]["schemas"]["ErrorDetail"]["properties"]["code"]
-    assert {"not_found", "rate_limited", "precondition_failed"} <= set(code["x-extensible-enum"])
+    assert {"cluster_not_found", "rate_limited", "precondition_failed"} <= set(code["x-extensible-enum"])
 
 
 def test_every_error_has_the_one_body():

@@ -13,7 +13,7 @@ from typing_extensions import TypeAliasType
 class AccessSettings(Model):
     token_days_default: int | None
     """
-    Days that an API token lives when its order does not say
+    Days that an API token lives when its order does not say; null: token_days_max, or for ever where that is null, too
     """
 
     token_days_max: int | None
@@ -31,11 +31,22 @@ class AccessSettingsChange(Model):
         extra="forbid",
     )
     token_days_default: int | None = None
+    """
+    Days that an API token lives when its order does not say, not more than token_days_max; null: as long as that, or for ever
+    """
+
     token_days_max: int | None = None
+    """
+    Days that API tokens may live at most; null: for ever. Those that are there keep their time
+    """
 
 
 class AccountCheckResult(Model):
     region: str
+    """
+    As the provider calls it, for example eu-west-1
+    """
+
     missing: list[str]
     """
     Permissions that are lacking, in the cloud's words
@@ -82,10 +93,30 @@ class AddDatacenter(Model):
         extra="forbid",
     )
     kind: Literal["add_datacenter"]
+    """
+    Tells which change it is
+    """
+
     region: str
+    """
+    Of the cluster's provider, as get_catalog names it; one in which it has no data centre yet
+    """
+
     zones: list[str]
+    """
+    Of the region, none twice. Each becomes a rack and holds one replica of every row
+    """
+
     machine_type: str
+    """
+    Of all its nodes, as get_catalog names it
+    """
+
     nodes_per_zone: int
+    """
+    The same in every zone, so racks are even
+    """
+
     keyspaces: list[str] | None = None
     """
     To be replicated there as well; null: all of the users' keyspaces
@@ -116,8 +147,19 @@ class AlertRuleUpdate(Model):
         extra="forbid",
     )
     threshold: float | None = None
+    """
+    In the rule's unit, within its threshold_facts; only of rules that have a threshold
+    """
+
     for_seconds: int | None = None
+    """
+    How long it must have lasted: 0 to 86,400 (a day)
+    """
+
     enabled: bool | None = None
+    """
+    false: it does not fire in this cluster. Usual is true
+    """
 
 
 AlertState = TypeAliasType("AlertState", Literal["firing", "resolved"] | str)
@@ -136,6 +178,10 @@ class AllowedAction(Model):
     """
 
     allowed: bool
+    """
+    Whether the caller may do it now
+    """
+
     reason: str | None
     """
     Why not, as a sentence for people; null when allowed
@@ -149,6 +195,9 @@ class AllowlistEntry(Model):
     """
 
     description: str = ""
+    """
+    Whose network it is, for people; may be empty
+    """
 
 
 class AllowlistOrder(Model):
@@ -163,6 +212,10 @@ class AllowlistOrder(Model):
 
 class AnswerColumn(Model):
     title: str
+    """
+    What is in it, for people
+    """
+
     unit: Literal["text", "flag", "time", "count", "bytes", "seconds", "milliseconds", "ratio"]
     """
     text, flag, time (RFC 3339), or of a number; ratio is 0 to 1
@@ -171,7 +224,15 @@ class AnswerColumn(Model):
 
 class AnswerFact(Model):
     label: str
+    """
+    What it is, for people
+    """
+
     unit: Literal["text", "flag", "time", "count", "bytes", "seconds", "milliseconds", "ratio"]
+    """
+    Of the value: text, flag and time (RFC 3339) are no numbers; ratio is 0 to 1
+    """
+
     value: str | bool | int | float | None
     """
     null: not known
@@ -184,7 +245,15 @@ class AnswerFile(Model):
     """
 
     name: str
+    """
+    To save it under, for example cql-traffic.pcap
+    """
+
     media_type: Literal["application/vnd.tcpdump.pcap"]
+    """
+    Captured packets, as tcpdump and Wireshark read them
+    """
+
     content: str
     """
     In base64
@@ -196,7 +265,15 @@ AnswerFormat = TypeAliasType("AnswerFormat", Literal["json", "csv"])
 
 class AnswerTable(Model):
     title: str
+    """
+    What it tells, for people
+    """
+
     columns: list[AnswerColumn]
+    """
+    In the order of each row's values
+    """
+
     rows: list[list[str | bool | int | float | None]]
     """
     A value per column; null: not known
@@ -224,27 +301,54 @@ class ApplyOrder(Model):
 
 class ArchiveGap(Model):
     begins_at: AwareDatetime
+    """
+    From when on writes may be missing
+    """
+
     ends_at: AwareDatetime
+    """
+    Until when
+    """
+
     reason: str
+    """
+    What happened, for people
+    """
 
 
 class ArchivedNode(Model):
     name: str
+    """
+    Name of the node
+    """
+
     covered_until: AwareDatetime | None
+    """
+    What was written there before is stored, but for the gaps; null: nothing yet
+    """
+
     waiting_bytes: int
     """
     Of logs that the database needs no more and that are not stored yet
     """
 
     problem: str | None
+    """
+    Why its last try to store failed; null: it did not
+    """
+
     gaps: list[ArchiveGap]
     """
-    When writes may be missing from what this node archived, newest first
+    When writes may be missing from what this node archived, newest first, 20 at most
     """
 
 
 class AuditChain(Model):
     organisation_id: str
+    """
+    org_…, whose chain it is
+    """
+
     sequence: int
     """
     Number of the last record in the chain; 0: there is none
@@ -256,6 +360,10 @@ class AuditChain(Model):
     """
 
     last_record_at: AwareDatetime | None
+    """
+    When the last record in the chain was written, UTC; null: there is none
+    """
+
     waiting: int
     """
     Records that are not in the chain yet; usually for some seconds
@@ -268,6 +376,9 @@ class AuditChain(Model):
 
 
 Format = TypeAliasType("Format", Literal["jsonl", "csv"])
+"""
+jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields below a header
+"""
 
 
 class AuditExport(Model):
@@ -302,6 +413,9 @@ class AuditExport(Model):
     """
 
     format: Format = "jsonl"
+    """
+    jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields below a header
+    """
 
 
 class AuditFilter(Model):
@@ -338,20 +452,60 @@ class AuditFilter(Model):
 
 class AuditRecord(Model):
     id: str
+    """
+    aud_…
+    """
+
     action: str
+    """
+    What was done, a noun and a verb: cluster.create, token.revoke, session.end
+    """
+
     target_type: str
+    """
+    What kind of thing it was done to: cluster, node, operation, member, user, token, role ...
+    """
+
     target_id: str
+    """
+    Id of that thing
+    """
+
     target_name: str
+    """
+    As it was called then; an e-mail address where it is a person; may be empty
+    """
+
     actor: str
     """
-    E-mail address, with the API token's name in brackets if one was used
+    E-mail address, or a service account's name, with the API token's name in brackets if one was used; ringmaster: the control plane by itself
     """
 
     source_address: str | None
+    """
+    IP address that the request came from; null: not known, or the control plane acted by itself
+    """
+
     request_id: str
+    """
+    X-Request-Id of the request; empty: the control plane acted by itself
+    """
+
     before: dict[str, Any] | None
+    """
+    What was changed, as it was before; null: it was not there, or there is nothing to tell. Never a secret
+    """
+
     after: dict[str, Any] | None
+    """
+    What was changed, as it is afterwards; null: it is gone, or there is nothing to tell. Never a secret
+    """
+
     created_at: AwareDatetime
+    """
+    When it was written, UTC: in the transaction of the change itself
+    """
+
     sequence: int | None
     """
     Its number in the organisation's chain, from 1; null for some seconds
@@ -385,10 +539,14 @@ class BackupEstimate(Model):
 
     free_bytes: int | None
     """
-    On the disk of the node that has least, as a share of its data
+    Free bytes on the disk of the node that has least; null: the nodes have not told yet
     """
 
     warnings: list[str]
+    """
+    Sentences about what to know of it; none of them stands in the way
+    """
+
     problems: list[str]
     """
     Why it cannot be made; empty: it can
@@ -401,6 +559,10 @@ class BackupKey(Model):
     """
 
     key_id: str
+    """
+    16 hexadecimal digits that name the key and tell nothing about it
+    """
+
     key: str
     """
     32 bytes in base64. Whoever has it can read every backup
@@ -417,9 +579,24 @@ DELETING: its manifests go first, then what only it needed.
 
 class BackupTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     bundles: int
+    """
+    SSTables of all nodes; 0: it had no files
+    """
+
     bytes: int
+    """
+    Bytes of all nodes' files of it
+    """
 
 
 BootState = TypeAliasType("BootState", Literal["succeeded", "failed", "pending"] | str)
@@ -440,20 +617,32 @@ class BudgetUpdate(Model):
         extra="forbid",
     )
     name: str | None = None
+    """
+    Unique in the organisation, whatever its case; null: stays
+    """
+
     micros: int | None = None
+    """
+    For each month of UTC, in micro-dollars (1,000,000 are a US dollar); null: stays
+    """
+
     spent_percents: list[int] | None = None
     """
-    Told when so many percent are spent
+    Told when so many percent are spent; in the place of those before; null: stays
     """
 
     forecast_percents: list[int] | None = None
     """
-    Told when the month will come to so many percent by the forecast
+    Told when the month will come to so many percent by the forecast; in the place of those before; null: stays
     """
 
 
 class CapacityOfType(Model):
     name: str
+    """
+    Of a machine type, from the catalogue: i3.xlarge
+    """
+
     nodes_that_fit: int | None
     """
     Nodes that the quotas leave room for; null: none counts them
@@ -467,7 +656,15 @@ class CapacityOfType(Model):
 
 class CapacityQuery(Model):
     provider: str
+    """
+    From the catalogue: aws, gcp, local
+    """
+
     region: str
+    """
+    From the catalogue: eu-central-1
+    """
+
     cloud_account: str | None = None
     """
     Id; left out: the installation's own account
@@ -481,6 +678,10 @@ class CapacityQuota(Model):
     """
 
     limit: float
+    """
+    What the cloud allows in all, in the unit of the quota: vCPUs, machines, GB
+    """
+
     used: float
     """
     When the cloud was asked
@@ -494,7 +695,15 @@ class CapacityQuota(Model):
 
 class CatalogEngineVersion(Model):
     version: str
+    """
+    For example 5.0.5; what orders and upgrades name
+    """
+
     is_default: bool
+    """
+    Taken when an order names no version; one of each engine is
+    """
+
     upgrades_from: list[str]
     """
     Versions whose clusters may change to this one
@@ -522,12 +731,27 @@ class CatalogMachinePrice(Model):
     """
 
     date: date_aliased
+    """
+    Day of the price list that it is from
+    """
 
 
 class CatalogRegion(Model):
     name: str
+    """
+    As the provider calls it, for example eu-west-1; what orders name
+    """
+
     title: str
+    """
+    For people: the place, for example Ireland
+    """
+
     zones: list[str]
+    """
+    Names of its zones in which can be ordered, in alphabetical order, for example eu-west-1a
+    """
+
     nodes_that_fit: dict[str, int | None]
     """
     By machine type: how many more nodes the region holds; null where only the provider knows
@@ -554,7 +778,7 @@ class CeilingOrder(Model):
 
     micros_per_month: int | None = None
     """
-    Of machines on demand with mark-up and fees, by 730 hours; null: any amount
+    Micro-dollars, at most, of machines on demand with mark-up and fees, by 730 hours; null: any amount
     """
 
 
@@ -567,7 +791,15 @@ class ChangeMachineType(Model):
         extra="forbid",
     )
     kind: Literal["machine_type"]
+    """
+    Tells which change it is
+    """
+
     machine_type: str
+    """
+    The new type, of the cluster's provider, as get_catalog names it
+    """
+
     datacenter: str | None = None
     """
     null: the only one; must be named when there are several
@@ -583,6 +815,10 @@ class ChangeSettings(Model):
         extra="forbid",
     )
     kind: Literal["settings"]
+    """
+    Tells which change it is
+    """
+
     settings: dict[str, Any] = Field(..., max_length=100)
     """
     By name, as get_catalog lists them
@@ -591,6 +827,10 @@ class ChangeSettings(Model):
 
 class ChangesFilter(Model):
     cluster_id: str | None = None
+    """
+    This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
+    """
+
     month: str | None = None
     """
     2026-11; left out: the running one
@@ -637,6 +877,10 @@ class ClonePlan(Model):
     """
 
     warnings: list[str]
+    """
+    Sentences about what to know of it; none of them stands in the way
+    """
+
     problems: list[str]
     """
     Why it cannot be done; empty: it can
@@ -653,6 +897,10 @@ class CloudAccountOrder(Model):
     """
 
     provider: Literal["aws", "gcp"]
+    """
+    aws: needs role_arn. gcp: needs project
+    """
+
     role_arn: str | None = None
     """
     aws: the role that the control plane takes on: arn:aws:iam::123456789012:role/ringmaster-…
@@ -664,6 +912,9 @@ class CloudAccountOrder(Model):
     """
 
     settings: AccountSettings | None = None
+    """
+    How machines are made in it; can never be changed
+    """
 
 
 class CloudAccountUpdate(Model):
@@ -671,11 +922,21 @@ class CloudAccountUpdate(Model):
         extra="forbid",
     )
     name: str
+    """
+    The new one, for people; unique in the organisation, without regard to case
+    """
 
 
 class ClusterCloudAccount(Model):
     id: str
+    """
+    acc_…; get_cloud_account takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
 
 
 class ClusterDisks(Model):
@@ -689,15 +950,30 @@ class ClusterDisks(Model):
     """
 
     read_iops: int
+    """
+    Random reads of 4 KiB per second
+    """
+
     read_bandwidth: int
+    """
+    Sequential reads, bytes per second
+    """
+
     write_iops: int
+    """
+    Random writes of 4 KiB per second
+    """
+
     write_bandwidth: int
+    """
+    Sequential writes, bytes per second
+    """
 
 
 class ClusterOptions(Model):
     tags: dict[str, str] = Field({}, max_length=20)
     """
-    Your own labels, at most 20: team, cost-centre ... Only shown
+    Your own labels, at most 20: team, cost-centre ... Lists are filtered, costs told and roles limited by them
     """
 
 
@@ -721,6 +997,10 @@ Consistency = TypeAliasType("Consistency", Literal["ANY", "ONE", "TWO", "THREE",
 
 class ConsoleSession(Model):
     id: str
+    """
+    ses_…; end_session takes it
+    """
+
     user_agent: str
     """
     As the browser named itself, at most 300 characters; whoever signs in says so
@@ -749,7 +1029,14 @@ class ConsoleSession(Model):
 
 class ConsoleSessionPage(Model):
     items: list[ConsoleSession]
+    """
+    Those that neither ended nor expired, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 CopyState = TypeAliasType("CopyState", Literal["running", "complete", "cancelled"] | str)
@@ -764,22 +1051,44 @@ class CostAmounts(Model):
     """
 
     hour: int
+    """
+    Millionths of a US dollar in an hour
+    """
+
     month: int
+    """
+    In 730 hours; rounded by itself, so not 730 times hour
+    """
+
     year: int
+    """
+    In 8,760 hours; rounded by itself
+    """
 
 
 class CostCluster(Model):
     id: str
+    """
+    Of the cluster: clu_…
+    """
+
     name: str
     """
     As it is called now
     """
 
     deleted: bool
+    """
+    It does not live any more; what it cost stays
+    """
 
 
 class CostForecast(Model):
     month: str
+    """
+    The running one, of UTC: 2026-11. In its first hour still the month before
+    """
+
     until: AwareDatetime
     """
     Until then hours are closed
@@ -796,6 +1105,10 @@ class CostForecast(Model):
     """
 
     hours_left: int
+    """
+    Hours from until to the end of the month
+    """
+
     forecast: int
     """
     spent + hourly × hours_left, rounded once
@@ -807,6 +1120,10 @@ class CostForecast(Model):
     """
 
     seven_days_before: int
+    """
+    Micro-dollars of the seven whole days before those
+    """
+
     trend: float | None
     """
     Last seven days by those before, less one: 0.1 is a tenth more
@@ -835,7 +1152,15 @@ class CostParts(Model):
     """
 
     backups: int
+    """
+    Micro-dollars of what backups take in object storage, and of requests to it
+    """
+
     traffic: int
+    """
+    Micro-dollars of bytes sent within zones, across zones and out
+    """
+
     overhead: int
     """
     Mark-up and fees
@@ -843,6 +1168,9 @@ class CostParts(Model):
 
 
 Group = TypeAliasType("Group", Literal["cluster", "table", "engine", "tag", "day", "month"])
+"""
+What an item is: a cluster, table, engine, day, month, or with tag a value of the tag tag_key
+"""
 
 
 class CostQuery(Model):
@@ -877,6 +1205,10 @@ class CostQuery(Model):
     """
 
     group: Group = "cluster"
+    """
+    What an item is: a cluster, table, engine, day, month, or with tag a value of the tag tag_key
+    """
+
     tag_key: str = ""
     """
     With group=tag: whose values are the groups; team, say
@@ -895,7 +1227,15 @@ class CostQuery(Model):
 
 class CostTableName(Model):
     keyspace: str
+    """
+    Of the table; empty: what is shared
+    """
+
     name: str
+    """
+    Of the table in its keyspace; empty: what is shared
+    """
+
     shared: bool
     """
     What no table of the cluster used, or could not be told apart
@@ -904,8 +1244,20 @@ class CostTableName(Model):
 
 class CqlColumn(Model):
     keyspace: str
+    """
+    Of the table that it is of, as the engine tells it
+    """
+
     table: str
+    """
+    That it is of, as the engine tells it
+    """
+
     name: str
+    """
+    As the engine tells it: a column's, an alias, or a call such as count(*)
+    """
+
     type: str
     """
     As CQL writes it: map<text, int>
@@ -914,7 +1266,15 @@ class CqlColumn(Model):
 
 class CqlCutCell(Model):
     row: int
+    """
+    From 0, of this page
+    """
+
     column: int
+    """
+    From 0, in the order of columns
+    """
+
     bytes: int
     """
     How long the whole text is
@@ -926,6 +1286,10 @@ class CqlOrder(Model):
         extra="forbid",
     )
     session_id: str
+    """
+    cqs_…, of a session that the caller has on this cluster (open_cql_session): it is run as its role
+    """
+
     statement: str
     """
     One statement, with or without a semicolon
@@ -937,13 +1301,25 @@ class CqlOrder(Model):
     """
 
     consistency: Consistency = "LOCAL_QUORUM"
+    """
+    Consistency level, of reads as of writes
+    """
+
     page_size: int = 100
     """
     Rows; fewer come when they are large
     """
 
     timeout_seconds: int = 10
+    """
+    How long the engine is waited for: 1 to 60; what a write has done by then stays done
+    """
+
     tracing: bool = False
+    """
+    The nodes write down what they do for it: `trace` of its answer. It makes it slower
+    """
+
     allow_writes: bool = False
     """
     Without it only SELECT, DESCRIBE and LIST are run. Needs the permission cql:write
@@ -984,9 +1360,25 @@ class CqlProblem(Model):
 
 class CqlSchemaColumn(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     type: str
+    """
+    As CQL writes it: map<text, int>
+    """
+
     kind: Literal["partition_key", "clustering", "static", "regular"]
+    """
+    partition_key, clustering, static or regular
+    """
+
     position: int
+    """
+    From 0, among the columns of the partition key or the clustering columns; -1: it is neither
+    """
+
     order: str
     """
     asc, desc or none
@@ -995,21 +1387,59 @@ class CqlSchemaColumn(Model):
 
 class CqlSchemaField(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     type: str
+    """
+    As CQL writes it: frozen<list<text>>
+    """
 
 
 class CqlSchemaFunction(Model):
     name: str
+    """
+    Several may share it with other arguments
+    """
+
     aggregate: bool
+    """
+    true: an aggregate over rows. false: a function of values
+    """
+
     arguments: list[str]
+    """
+    Their types, in order, as CQL writes them
+    """
+
     returns: str
+    """
+    Type of what it gives, as CQL writes it
+    """
+
     language: str
+    """
+    That it is written in: java; of aggregates empty
+    """
 
 
 class CqlSchemaIndex(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     kind: str
+    """
+    The engine's word: COMPOSITES, KEYS or CUSTOM
+    """
+
     target: str
+    """
+    What is indexed, in the engine's words: a column, or keys(column) and the like of a collection
+    """
+
     using: str
     """
     Class of a custom index; else empty
@@ -1021,33 +1451,66 @@ class CqlSchemaOrder(Model):
         extra="forbid",
     )
     session_id: str
+    """
+    cqs_…, of a session that the caller has on this cluster (open_cql_session): it is run as its role
+    """
 
 
 class CqlSchemaTable(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     view_of: str
     """
     Table that it is a materialized view of; empty: it is a table
     """
 
     comment: str
+    """
+    Of the table's options; may be empty
+    """
+
     columns: list[CqlSchemaColumn]
     """
     Keys first, in their order
     """
 
     indexes: list[CqlSchemaIndex]
+    """
+    Empty: none
+    """
 
 
 class CqlSchemaType(Model):
     name: str
+    """
+    Of a user-defined type
+    """
+
     fields: list[CqlSchemaField]
+    """
+    In the order of the type
+    """
 
 
 class CqlSession(Model):
     id: str
+    """
+    cqs_…; run_cql and close_cql_session take it
+    """
+
     role: str
+    """
+    Of the database, as whose statements are run
+    """
+
     opened_at: AwareDatetime
+    """
+    When it was opened, UTC
+    """
+
     expires_at: AwareDatetime
     """
     When it ends unless it is used before; at the latest 8 h after its start
@@ -1076,7 +1539,15 @@ class CqlTraceEvent(Model):
     """
 
     activity: str
+    """
+    What was done, in the engine's own words
+    """
+
     thread: str
+    """
+    The engine's thread that did it
+    """
+
     offset_microseconds: int
     """
     Since the first event, by the nodes' clocks
@@ -1090,6 +1561,10 @@ class CqlTraceEvent(Model):
 
 class Credentials(Model):
     username: str
+    """
+    Of the administrator's role in the database
+    """
+
     password: str
     """
     Shown once
@@ -1098,13 +1573,23 @@ class Credentials(Model):
 
 class CustomRoleRef(Model):
     id: str
+    """
+    rol_…; get_organisation_role takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
 
 
 Dashboard = TypeAliasType("Dashboard", Literal["overview", "cql", "lwt-cdc", "cpu-io", "os", "errors", "table"] | str)
 
 
 Dashboard1 = TypeAliasType("Dashboard1", Literal["overview", "cql", "lwt-cdc", "cpu-io", "os", "errors", "table"])
+"""
+Whose charts; table is refused: those are asked for with get_table_metrics
+"""
 
 
 By = TypeAliasType("By", Literal["cluster", "zone", "node"])
@@ -1135,6 +1620,10 @@ class DashboardQuery(Model):
     """
 
     dashboard: Dashboard1 = "overview"
+    """
+    Whose charts; table is refused: those are asked for with get_table_metrics
+    """
+
     chart: list[str] = []
     """
     Some charts of the dashboard; none: all of them
@@ -1163,18 +1652,37 @@ class Datacenter(Model):
     """
 
     region: str
+    """
+    From the catalogue: local-1
+    """
+
     zones: list[str]
     """
     Each is a rack and holds one replica of every row
     """
 
     machine_type: str
+    """
+    Of its nodes; while they are being moved to another, the one before
+    """
+
     nodes_per_zone: int
+    """
+    While nodes come or go, as it was before
+    """
 
 
 class DatacenterNetwork(Model):
     datacenter: str
+    """
+    Name of the data centre
+    """
+
     region: str
+    """
+    The provider's, in which it is
+    """
+
     zones: list[str]
     """
     Each has a subnet, or its part of one
@@ -1182,12 +1690,12 @@ class DatacenterNetwork(Model):
 
     network_id: str | None
     """
-    The provider's: id of the VPC, name of the VPC network
+    The provider's: id of the VPC, name of the VPC network; null: not made yet, or it has none
     """
 
     cidr: str | None
     """
-    Addresses of the nodes; the other side of a peering routes them to it
+    Addresses of the nodes; the other side of a peering routes them to it. null: not known yet
     """
 
 
@@ -1210,8 +1718,19 @@ class DesiredDatacenter(Model):
     """
 
     zones: list[str]
+    """
+    Each is a rack and holds one replica of every row. Of a data centre that is there they stay as they were ordered
+    """
+
     machine_type: str
+    """
+    Of all its nodes, as get_catalog names it
+    """
+
     nodes_per_zone: int
+    """
+    The same in every zone, so racks are even
+    """
 
 
 class DesiredState(Model):
@@ -1225,6 +1744,10 @@ class DesiredState(Model):
         extra="forbid",
     )
     kind: Literal["desired_state"]
+    """
+    Tells that it is no single change
+    """
+
     datacenters: list[DesiredDatacenter] | None = None
     """
     All that there should be, in any order. Instead of datacenter, nodes_per_zone and machine_type
@@ -1236,9 +1759,25 @@ class DesiredState(Model):
     """
 
     nodes_per_zone: int | None = None
+    """
+    Of the data centre; null: as it is. 0 is never possible, and the plan says so
+    """
+
     machine_type: str | None = None
+    """
+    Of all nodes of the data centre, as get_catalog names it; null: as it is
+    """
+
     engine_version: str | None = None
+    """
+    Version to upgrade to; null: as it is
+    """
+
     settings: dict[str, Any] | None = None
+    """
+    All engine settings that are to differ from the engine's own values, by name as get_catalog lists them; empty: none is to, null: as they are
+    """
+
     engine: str | None = None
     """
     Stays as it was ordered
@@ -1262,6 +1801,9 @@ class DiagnosisProblem(Model):
     """
 
     message: str
+    """
+    What happened, for people
+    """
 
 
 DiagnosisState = TypeAliasType("DiagnosisState", Literal["asked", "answered", "failed", "cancelled"] | str)
@@ -1269,8 +1811,20 @@ DiagnosisState = TypeAliasType("DiagnosisState", Literal["asked", "answered", "f
 
 class Dismissal(Model):
     at: AwareDatetime
+    """
+    When it was dismissed, UTC
+    """
+
     by: str
+    """
+    Who dismissed it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     reason: str
+    """
+    Why, in their words
+    """
+
     until: AwareDatetime | None
     """
     null: for good
@@ -1282,9 +1836,13 @@ class DismissalOrder(Model):
         extra="forbid",
     )
     reason: str
+    """
+    Why, one line of 3 to 500 characters; shown with the advice and in the audit log
+    """
+
     until: AwareDatetime | None = None
     """
-    null: for good
+    A time to come with its time zone, RFC 3339; null: for good
     """
 
 
@@ -1331,16 +1889,40 @@ class DrillPlan(Model):
     """
 
     backup_id: str | None
+    """
+    Id of the backup that would be restored; null: there is no complete one
+    """
+
     taken_at: AwareDatetime | None
+    """
+    When that backup was taken; null: there is no complete one
+    """
+
     bytes: int
+    """
+    Bytes that each node would fetch: the chosen tables' files of all nodes of the backup
+    """
+
     machine_type: str
+    """
+    Of each node that would be ordered; empty: there is no backup
+    """
+
     zones: list[str]
+    """
+    One node would be ordered in each; empty: there is no backup
+    """
+
     expected_seconds: float | None
     """
     Until the tables answer, by the drills before; null: none
     """
 
     steps: list[str]
+    """
+    What would be done, in order; empty: there is no backup
+    """
+
     compared: list[str]
     """
     What would be compared, in sentences
@@ -1360,8 +1942,19 @@ Of the cluster a drill restores into. ZONES: one node in each zone of the cluste
 
 class DrillStage(Model):
     name: str
+    """
+    ordered, served, restored, read, compared or removed
+    """
+
     ended_at: AwareDatetime
+    """
+    When it was done
+    """
+
     seconds: float
+    """
+    Seconds since the stage before it had ended; of the first one since the drill was ordered
+    """
 
 
 DrillState = TypeAliasType("DrillState", Literal["running", "proved", "failed", "cancelled"] | str)
@@ -1401,8 +1994,19 @@ class DynamoDb(Model):
 
 class DynamoDbCostLine(Model):
     title: str
+    """
+    Write capacity, Read capacity, Writes, Reads or Storage
+    """
+
     formula: str
+    """
+    How it is worked out, per hour, in words
+    """
+
     amounts: CostAmounts
+    """
+    What the line comes to
+    """
 
 
 class DynamoDbOrder(Model):
@@ -1410,13 +2014,25 @@ class DynamoDbOrder(Model):
         extra="forbid",
     )
     reads_per_second: int
+    """
+    Reads of one row each, a second
+    """
+
     writes_per_second: int
+    """
+    Writes of one row each, a second
+    """
+
     row_bytes: int = 1024
     """
     DynamoDB takes rows of up to 400 KiB
     """
 
     data_bytes: int
+    """
+    Bytes of all rows, each counted once
+    """
+
     spare_percent: int = 25
     """
     Provisioned beyond the load
@@ -1454,10 +2070,18 @@ class EndpointOrder(Model):
         extra="forbid",
     )
     kind: Literal["endpoint"]
+    """
+    endpoint: the nodes reach a service that somebody publishes
+    """
+
     name: str
+    """
+    For people; unique among the cluster's connections, upper and lower case being the same. Small letters, digits and hyphens
+    """
+
     datacenter: str | None = None
     """
-    null: the only one; must be named when there are several
+    Its name; null: the only one; must be named when there are several
     """
 
     service: str
@@ -1478,7 +2102,15 @@ class EstimateLoad(Model):
         extra="forbid",
     )
     reads_per_second: int = 0
+    """
+    Reads of rows a second, of all clients together
+    """
+
     writes_per_second: int = 0
+    """
+    Writes of rows a second, of all clients together
+    """
+
     row_bytes: int = 0
     """
     Bytes of a row as it is sent
@@ -1497,15 +2129,35 @@ class EstimatePrice(Model):
     """
 
     unit: str
+    """
+    What micros is paid for, for example machine and hour
+    """
+
     region: str | None
     """
     Whose price it is; null: of all regions of the provider
     """
 
     origin: str
+    """
+    Whose word it is: operator, published or list, as in list_prices
+    """
+
     valid_from: AwareDatetime
+    """
+    The full hour from which on it counts, UTC
+    """
+
     source: str
+    """
+    Where the figure is from, for people; may be empty
+    """
+
     source_date: date_aliased | None
+    """
+    Day of the source; null: not told
+    """
+
     assumption: bool
     """
     Nobody published it: a figure to begin with
@@ -1519,8 +2171,20 @@ class EstimatePrice(Model):
 
 class Evidence(Model):
     label: str
+    """
+    What it is, in words: SSTables per read
+    """
+
     value: str | float
+    """
+    A number in the unit, or a text where the unit is text
+    """
+
     unit: AdviceUnit
+    """
+    ratio: a share, 0.8 is 80 %. micro-dollars: millionths of a US dollar
+    """
+
     chart: str
     """
     Id of the chart that shows it (get_metrics_catalogue); empty: there is none
@@ -1531,6 +2195,9 @@ ExportFormat = TypeAliasType("ExportFormat", Literal["csv", "json", "focus"])
 
 
 Format1 = TypeAliasType("Format1", Literal["csv", "json", "focus"])
+"""
+csv; json: an object with currency and lines; focus: CSV with the columns of FOCUS 1.0
+"""
 
 
 class ExportQuery(Model):
@@ -1545,14 +2212,27 @@ class ExportQuery(Model):
     """
 
     cluster_id: str | None = None
+    """
+    Lines of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
+    """
+
     format: Format1 = "csv"
+    """
+    csv; json: an object with currency and lines; focus: CSV with the columns of FOCUS 1.0
+    """
 
 
 Scope = TypeAliasType("Scope", Literal["all", "node", "table"])
+"""
+all; node: series of nodes and their agents; table: series of tables
+"""
 
 
 class FederationQuery(Model):
     scope: Scope = "all"
+    """
+    all; node: series of nodes and their agents; table: series of tables
+    """
 
 
 FederationScope = TypeAliasType("FederationScope", Literal["all", "node", "table"])
@@ -1560,13 +2240,31 @@ FederationScope = TypeAliasType("FederationScope", Literal["all", "node", "table
 
 class FieldError(Model):
     field: str
+    """
+    Where in the request, dotted: zones.0; empty: the body as a whole
+    """
+
     message: str
+    """
+    What is wrong with it, a sentence for people
+    """
 
 
 class Figure(Model):
     says: str
+    """
+    The figure itself, a sentence
+    """
+
     source: str
+    """
+    Who measured or wrote it
+    """
+
     url: str
+    """
+    Where it is published
+    """
 
 
 FindingState = TypeAliasType("FindingState", Literal["open", "closed"] | str)
@@ -1578,9 +2276,24 @@ class FiringCount(Model):
     """
 
     cluster_id: str
+    """
+    clu_…, of the cluster in which they fire
+    """
+
     critical: int
+    """
+    How many of them are critical
+    """
+
     warning: int
+    """
+    How many of them are warnings
+    """
+
     info: int
+    """
+    How many of them are infos
+    """
 
 
 class FirstBootError(Model):
@@ -1602,16 +2315,39 @@ class FirstBootError(Model):
 
 class FirstBootStep(Model):
     name: str
+    """
+    Stable, for programs: facts, array, tuning ...
+    """
+
     title: str
+    """
+    The name in words
+    """
+
     state: BootState
+    """
+    succeeded, failed or pending, which also those are that come after one that failed
+    """
+
     duration_ms: int
+    """
+    Milliseconds of all its tries together
+    """
+
     attempts: int
+    """
+    How often it was tried; 0: not yet
+    """
+
     message: str
     """
     What was done or found
     """
 
     error: FirstBootError | None
+    """
+    Why it failed; null: it did not
+    """
 
 
 class FlameNode(Model):
@@ -1620,16 +2356,26 @@ class FlameNode(Model):
     """
 
     name: str
+    """
+    Function with its class; below the root a pool of threads; the root is all
+    """
+
     samples: int
     """
     In which it ran, itself or what it called
     """
 
     children: list[FlameNode] = Field([], validate_default=True)
+    """
+    What it called, the most often seen first; those that were hardly seen are left out
+    """
 
 
 class ForecastFilter(Model):
     cluster_id: str | None = None
+    """
+    This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
+    """
 
 
 class GcsLocationOrder(Model):
@@ -1637,9 +2383,25 @@ class GcsLocationOrder(Model):
         extra="forbid",
     )
     kind: Literal["gcs"]
+    """
+    gcs: a bucket of Google Cloud Storage
+    """
+
     name: str
+    """
+    For people; unique among the organisation's locations, upper and lower case being the same
+    """
+
     bucket: str
+    """
+    Its name. It must be there already: none is made
+    """
+
     prefix: str = ""
+    """
+    Below which everything is kept, without a slash at either end; empty: the whole bucket
+    """
+
     object_lock: Literal["governance", "compliance"] | None = None
     """
     How the store itself keeps locked backups, in a bucket that was made with object lock (Google: object retention). compliance: nobody can take it back. null: no locks in the store
@@ -1647,7 +2409,7 @@ class GcsLocationOrder(Model):
 
     service_account: str
     """
-    The key of a service account, as Google hands it out
+    The key of a service account, as Google hands it out: a JSON document, as text
     """
 
 
@@ -1656,7 +2418,14 @@ class Grant(Model):
         extra="forbid",
     )
     resource: str
+    """
+    data (all keyspaces), data/KEYSPACE, data/KEYSPACE/* (all tables of it, not the keyspace itself), data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE
+    """
+
     permissions: list[str]
+    """
+    On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE
+    """
 
 
 class GrantOrder(Model):
@@ -1668,8 +2437,19 @@ class GrantOrder(Model):
         extra="forbid",
     )
     resource: str | None = None
+    """
+    data (all keyspaces), data/KEYSPACE, data/KEYSPACE/* (all tables of it, not the keyspace itself), data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of
+    """
+
     permissions: list[str] = []
+    """
+    On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE. Empty: it is about member_of
+    """
+
     member_of: str | None = None
+    """
+    Another role, which it becomes a member of; null: it is about a resource
+    """
 
 
 class Granted(Model):
@@ -1720,7 +2500,15 @@ class Held(Model):
     """
 
     nodes: int
+    """
+    Living nodes; one that gives its place to another counts once
+    """
+
     micros_per_month: int
+    """
+    Micro-dollars of machines on demand with mark-up and fees, by 730 hours
+    """
+
     unpriced_nodes: int
     """
     Not in the amount: their machine type has no price
@@ -1739,9 +2527,24 @@ class ImageDeprecation(Model):
 
 class ImageFilter(Model):
     provider: str | None = None
+    """
+    Images at this provider only: aws or gcp
+    """
+
     engine: str | None = None
+    """
+    Images with this engine only: cassandra or scylla
+    """
+
     engine_version: str | None = None
+    """
+    Images with this version only, for example 5.0.5
+    """
+
     build_id: str | None = None
+    """
+    Images of this bake only
+    """
 
 
 class ImageOrder(Model):
@@ -1749,14 +2552,30 @@ class ImageOrder(Model):
         extra="forbid",
     )
     provider: Literal["aws", "gcp"]
+    """
+    Where the image is: aws or gcp
+    """
+
     region: str = ""
     """
     aws: the region that the AMI is in. gcp: left out, images are there for all regions
     """
 
     architecture: Literal["x86_64", "arm64"]
+    """
+    Of the machines that it is for
+    """
+
     engine: str
+    """
+    That is installed in it, as get_catalog names it
+    """
+
     engine_version: str
+    """
+    That is installed in it, as get_catalog names it
+    """
+
     cloud_id: str
     """
     aws: ami-0123456789abcdef0. gcp: projects/PROJECT/global/images/NAME
@@ -1768,6 +2587,10 @@ class ImageOrder(Model):
     """
 
     agent_version: str | Literal[""] = ""
+    """
+    Of the agent that is installed in it; empty: not told
+    """
+
     base: str | Literal[""] = ""
     """
     debian-12
@@ -1800,13 +2623,24 @@ MEDUSA: what cassandra-medusa writes, in its full and its differential mode.
 
 class ImportNode(Model):
     name: str
+    """
+    Name of a node of the cluster
+    """
+
     source: str | None
     """
     The node whose files it gets; null: those of all
     """
 
     bytes: int
+    """
+    Bytes that it is to fetch; 0: not compared yet, or nothing
+    """
+
     fetched_bytes: int
+    """
+    Of these bytes, those that are fetched and verified
+    """
 
 
 ImportState = TypeAliasType("ImportState", Literal["running", "checked", "succeeded", "cancelled"] | str)
@@ -1817,9 +2651,25 @@ CHECKED: it was only looked at, and nothing was changed.
 
 class ImportTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     sstables: int
+    """
+    How many were found
+    """
+
     bytes: int
+    """
+    Bytes of their files
+    """
+
     exists: bool
     """
     Its rows go beside those that are there: the newer write of each cell wins
@@ -1848,6 +2698,10 @@ class InvitationAcceptance(Model):
 
 class InvoicePage(Model):
     limit: int = 100
+    """
+    Lines per page, 1 to 200
+    """
+
     cursor: str | None = None
     """
     next_cursor of the page before; opaque
@@ -1884,9 +2738,24 @@ class LocationUpdate(Model):
         extra="forbid",
     )
     name: str | None = None
+    """
+    For people; unique among the organisation's locations. null: stays
+    """
+
     access_key_id: str | None = None
+    """
+    Of S3: with secret_access_key, never alone. null: stays
+    """
+
     secret_access_key: str | None = None
+    """
+    Of S3: with access_key_id, never alone. null: stays
+    """
+
     service_account: str | None = None
+    """
+    Of Google: another key of a service account, a JSON document as text. null: stays
+    """
 
 
 class LogArchiveOrder(Model):
@@ -1894,6 +2763,10 @@ class LogArchiveOrder(Model):
         extra="forbid",
     )
     enabled: bool
+    """
+    false: nothing more is stored; what was stays as long as it can be used
+    """
+
     keep_days: int = 7
     """
     So far back a moment can be restored, as far as backups are kept
@@ -1920,9 +2793,24 @@ class LogLine(Model):
     """
 
     level: str
+    """
+    DEBUG, INFO, WARN or ERROR; the engine may write TRACE, too
+    """
+
     thread: str
+    """
+    Name of the engine's thread that wrote it
+    """
+
     source: str
+    """
+    File and line of the engine's code, as it wrote them
+    """
+
     text: str
+    """
+    With the lines below it that belong to it; 8 KiB at most. Passwords are hidden
+    """
 
 
 class Maintenance(Model):
@@ -1958,7 +2846,15 @@ class MeasureDisks(Model):
         extra="forbid",
     )
     kind: Literal["measure_disks"]
+    """
+    Tells which change it is
+    """
+
     node_id: str
+    """
+    Id of a node that is not stopped
+    """
+
     rounds: int = 3
     """
     More tell better how steady the disks are
@@ -1967,7 +2863,15 @@ class MeasureDisks(Model):
 
 class MetricLine(Model):
     name: str
+    """
+    For people, what sets it apart: p99, the node's name, the zone; the chart's title where nothing does
+    """
+
     labels: dict[str, str]
+    """
+    What sets it apart, by label: zone, node (its id), kind ...; empty: its name alone does
+    """
+
     values: list[float | None]
     """
     One for each of `times`; null: there is none
@@ -1976,13 +2880,24 @@ class MetricLine(Model):
 
 class MetricsTokenShown(Model):
     exists: bool
+    """
+    The cluster has a token; at most one counts. false: all else is null
+    """
+
     hint: str | None
     """
     Its last characters
     """
 
     created_by: str | None
+    """
+    E-mail address of who made it, or a service account's name; with an API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime | None
+    """
+    When it was made, UTC
+    """
 
 
 Mode = TypeAliasType("Mode", Literal["nothing", "in_place", "rolling", "membership", "not_possible"] | str)
@@ -1993,67 +2908,129 @@ How a change is made.
 
 class NetworkConnection(Model):
     id: str
+    """
+    Id of the connection: con_…
+    """
+
     kind: ConnectionKind
+    """
+    peering: two networks reach each other. endpoint: for a service that somebody publishes
+    """
+
     name: str
+    """
+    Unique among the cluster's connections that are there
+    """
+
     datacenter: str
+    """
+    Name of the data centre whose network it is of
+    """
+
     peer_network: str
     """
-    Of a peering
+    Of a peering: AWS: id of the VPC. Google Cloud: name of the VPC network. Empty: an endpoint
     """
 
     peer_owner: str
+    """
+    AWS account or Google Cloud project of a peering's other side; empty: the cluster's own
+    """
+
     peer_region: str
+    """
+    AWS: region of a peering's other side; empty: that of the data centre
+    """
+
     cidrs: list[str]
     """
-    From where clients come through a peering
+    From where clients come through a peering; empty: an endpoint
     """
 
     service: str
     """
-    Of an endpoint
+    Of an endpoint: the service's name at the provider; empty: a peering
     """
 
     state: ConnectionState
+    """
+    creating, waiting_for_you (see message), active, failed (see message), deleting, deleted
+    """
+
     message: str
     """
-    waiting_for_you: what somebody has to do at the other end. failed: why
+    waiting_for_you: what somebody has to do at the other end. failed: why. May be empty
     """
 
     provider_id: str | None
     """
-    The provider's name for it
+    The provider's name for it; null: not made yet
     """
 
     addresses: list[str]
     """
-    Under which an endpoint is reached
+    Under which an endpoint is reached: IP addresses and DNS names; empty: a peering, or not made yet
     """
 
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     checked_at: AwareDatetime | None
     """
-    When the provider was asked last
+    When the provider was asked last; null: not yet
     """
 
     deleted_at: AwareDatetime | None
+    """
+    When it was gone; null: it is there
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: delete_network_connection
+    """
 
 
 class NetworkConnectionPage(Model):
     items: list[NetworkConnection]
+    """
+    Those that are there, newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class NewMetricsToken(Model):
     exists: bool
+    """
+    The cluster has a token; at most one counts. false: all else is null
+    """
+
     hint: str | None
     """
     Its last characters
     """
 
     created_by: str | None
+    """
+    E-mail address of who made it, or a service account's name; with an API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime | None
+    """
+    When it was made, UTC
+    """
+
     secret: str
     """
     Shown this once. Use it as the bearer token of federate_metrics
@@ -2072,8 +3049,19 @@ class NodeDrift(Model):
     """
 
     setting: str
+    """
+    As the catalogue names it; configuration: the agent or the engine has another one altogether
+    """
+
     wanted: str
+    """
+    What it should be
+    """
+
     found: str
+    """
+    What the engine has
+    """
 
 
 NodeState = TypeAliasType("NodeState", Literal["pending", "starting", "joining", "up", "down", "stopped", "unobserved", "data_lost", "leaving", "deleted"] | str)
@@ -2087,22 +3075,43 @@ How sure the number of NUMA nodes of a machine type is.
 
 class OfCluster(Model):
     id: str
+    """
+    clu_…; get_cluster takes it
+    """
+
     name: str
     """
     As it is called now
     """
 
     deleted: bool
+    """
+    Whether the cluster is deleted; what it cost this month still counts
+    """
 
 
 class OfTag(Model):
     key: str
+    """
+    As clusters carry it: team
+    """
+
     value: str
+    """
+    As clusters carry it: shop
+    """
 
 
 class Opening(Model):
     starts_at: AwareDatetime
+    """
+    UTC; of one that is open already, now
+    """
+
     ends_at: AwareDatetime
+    """
+    UTC; of one that lasts longer, two weeks from now
+    """
 
 
 class OperationReason(Model):
@@ -2148,7 +3157,15 @@ class OperationWait(Model):
 
 class OptionChange(Model):
     before: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    Options of the table by name, as they must be for it to be applied
+    """
+
     after: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    The same options, as they shall be
+    """
+
     rewrite: bool
     """
     Files on disk stay as they are until they are compacted or rewritten
@@ -2169,20 +3186,53 @@ class OrderCheckOfTestDrive(Model):
 
 class Organisation(Model):
     id: str
+    """
+    org_…; the header Ringmaster-Organisation takes it
+    """
+
     name: str
+    """
+    For people; need not be unique
+    """
+
     slug: str
+    """
+    Short name without spaces, 63 characters at most; unique in the installation
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
 
 
 class OrganisationName(Model):
     id: str
+    """
+    org_…; the header Ringmaster-Organisation takes it
+    """
+
     name: str
+    """
+    For people; need not be unique
+    """
 
 
 class OrganisationRef(Model):
     id: str
+    """
+    org_…; the header Ringmaster-Organisation takes it
+    """
+
     name: str
+    """
+    For people; need not be unique
+    """
+
     slug: str
+    """
+    Short name without spaces, 63 characters at most; unique in the installation
+    """
 
 
 Origin = TypeAliasType("Origin", Literal["operator", "published", "list"] | str)
@@ -2219,10 +3269,18 @@ class PeeringOrder(Model):
         extra="forbid",
     )
     kind: Literal["peering"]
+    """
+    peering: this network and another one reach each other
+    """
+
     name: str
+    """
+    For people; unique among the cluster's connections, upper and lower case being the same. Small letters, digits and hyphens
+    """
+
     datacenter: str | None = None
     """
-    null: the only one; must be named when there are several
+    Its name; null: the only one; must be named when there are several
     """
 
     peer_network: str
@@ -2248,8 +3306,19 @@ class PeeringOrder(Model):
 
 class PendingOperation(Model):
     id: str
+    """
+    Id of the operation: op_…
+    """
+
     kind: str
+    """
+    change_allowlist, change_access or read_access
+    """
+
     state: str
+    """
+    pending, running, blocked, paused or cancelling
+    """
 
 
 Permission = TypeAliasType("Permission", Literal["clusters:read", "clusters:write", "credentials:read", "operations:write", "members:read", "members:write", "tokens:write", "cloud-accounts:write", "audit:read", "backups:export", "diagnostics:read", "alerts:write", "cql:read", "cql:write", "images:write", "prices:write", "budgets:write"] | str)
@@ -2257,6 +3326,10 @@ Permission = TypeAliasType("Permission", Literal["clusters:read", "clusters:writ
 
 class PermissionChoice(Model):
     permission: Permission
+    """
+    Noun and verb: clusters:read
+    """
+
     by_tags: bool
     """
     Whether a role that is limited by tags can hold it
@@ -2282,10 +3355,29 @@ class PlannedWork(Model):
 
 class PriceFilter(Model):
     provider: str | None = None
+    """
+    Prices at this provider only: aws, gcp or local
+    """
+
     region: str | None = None
+    """
+    Prices of this region only, for example eu-west-1; not those of all regions
+    """
+
     item: Item | None = None
+    """
+    Prices of this item only
+    """
+
     name: str | None = None
+    """
+    Prices of this machine type or class of storage only
+    """
+
     origin: Origin | None = None
+    """
+    Prices on this word only: operator, published or list
+    """
 
 
 class PurgePlan(Model):
@@ -2324,6 +3416,9 @@ class PurgePlan(Model):
     """
 
     grace_seconds: int
+    """
+    Seconds that what no backup needs stays in the store before it is deleted: 86400, a day
+    """
 
 
 Question = TypeAliasType("Question", Literal["status", "ring", "table-statistics", "thread-pools", "compactions", "streams", "clients", "memory", "log", "slow-queries", "hot-partitions", "flame-graph", "sstables", "cql-traffic", "node-traffic"] | str)
@@ -2334,10 +3429,18 @@ class QuestionOrder(Model):
         extra="forbid",
     )
     question: Question
+    """
+    What to ask; get_diagnostics tells of each which of the other fields it takes and needs
+    """
+
     keyspace: str | None = None
+    """
+    To look at; null: all, where the question does not need one
+    """
+
     table: str | None = None
     """
-    With its keyspace
+    With its keyspace; null: all, where the question does not need one
     """
 
     seconds: int | None = None
@@ -2376,7 +3479,14 @@ QuestionParameter = TypeAliasType("QuestionParameter", Literal["keyspace", "tabl
 
 class ReadingError(Model):
     message: str
+    """
+    What went wrong, a sentence
+    """
+
     hint: str
+    """
+    What to do about it; may be empty
+    """
 
 
 ReceiverKind = TypeAliasType("ReceiverKind", Literal["email", "slack", "pagerduty", "webhook"] | str)
@@ -2391,7 +3501,14 @@ class RemoveDatacenter(Model):
         extra="forbid",
     )
     kind: Literal["remove_datacenter"]
+    """
+    Tells which change it is
+    """
+
     datacenter: str
+    """
+    Its name, as the cluster's datacenters have it; a cluster keeps at least one
+    """
 
 
 class RepairBrake(Model):
@@ -2401,26 +3518,71 @@ class RepairBrake(Model):
     """
 
     reason: str
+    """
+    What a node suffers from, in words; empty: the brake is off
+    """
 
 
 class RepairForeign(Model):
     node_id: str
+    """
+    Id of the node that takes part in it
+    """
+
     keyspace: str
+    """
+    Keyspace that is repaired
+    """
+
     tables: list[str]
+    """
+    Names of tables, without their keyspace
+    """
 
 
 class RepairMapSegment(Model):
     segment_id: str
+    """
+    Id of a segment that runs now
+    """
+
     keyspace: str
+    """
+    Keyspace of its tables
+    """
+
     tables: list[str]
+    """
+    Names of tables, without their keyspace
+    """
+
     coordinator: bool
+    """
+    true: this node was asked to repair it; false: it takes part
+    """
+
     started_at: AwareDatetime | None
+    """
+    When it was begun
+    """
+
     expected_seconds: float
+    """
+    Seconds that it should take, by the table's rate so far
+    """
 
 
 class RepairMapTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     cells: list[dict[str, float]]
     """
     Equal parts of the ring, in order: which share of each is in which state; the rest is to come
@@ -2432,10 +3594,30 @@ RepairMode = TypeAliasType("RepairMode", Literal["incremental", "full", "pull", 
 
 class RepairPlanTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     mode: RepairMode
+    """
+    How it is repaired: incremental, full, or pull (a node fetches what it missed)
+    """
+
     bytes: int
+    """
+    Bytes to compare, of one copy
+    """
+
     segments: int
+    """
+    How many segments it would be cut into; small tables of a keyspace share them
+    """
+
     seconds: float
     """
     Of work, without the pauses that the intensity asks for
@@ -2462,14 +3644,36 @@ RepairRunState = TypeAliasType("RepairRunState", Literal["running", "done", "par
 
 class RepairRunTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     mode: RepairMode
+    """
+    How it is repaired: incremental, full, or pull (a node fetches what it missed)
+    """
+
     bytes: int
+    """
+    Bytes to compare, of one copy
+    """
 
 
 class RepairSegmentError(Model):
     code: str
+    """
+    Stable, for programs: the agent's; or gone: the coordinator does not answer or is no member
+    """
+
     message: str
+    """
+    What happened, for people
+    """
 
 
 RepairSegmentState = TypeAliasType("RepairSegmentState", Literal["running", "done", "waiting", "replaced", "given-up"] | str)
@@ -2485,6 +3689,10 @@ class RepairSegmentsQuery(Model):
     """
 
     state: RepairSegmentState | None = None
+    """
+    Only segments in this state
+    """
+
     cursor: str | None = None
     """
     next_cursor of the page before; opaque
@@ -2493,13 +3701,31 @@ class RepairSegmentsQuery(Model):
 
 class RepairTableName(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
 
 
 class RepairTableWhy(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     why: str
+    """
+    Why it is left out, in a sentence
+    """
 
 
 class RepairTablesQuery(Model):
@@ -2509,6 +3735,10 @@ class RepairTablesQuery(Model):
     """
 
     keyspace: str | None = None
+    """
+    Only tables of this keyspace
+    """
+
     cursor: str | None = None
     """
     next_cursor of the page before; opaque
@@ -2530,7 +3760,14 @@ class ReplaceNode(Model):
         extra="forbid",
     )
     kind: Literal["replace_node"]
+    """
+    Tells which change it is
+    """
+
     node_id: str
+    """
+    Id of the node that goes: a full member of the ring, whether up, stopped or broken
+    """
 
 
 Resolution = TypeAliasType("Resolution", Literal["raw", "rolled-up"] | str)
@@ -2544,7 +3781,14 @@ class RestartNode(Model):
         extra="forbid",
     )
     kind: Literal["restart_node"]
+    """
+    Tells which change it is
+    """
+
     node_id: str
+    """
+    Id of a node that is not stopped; it is drained and its engine started anew
+    """
 
 
 class RestorableInterval(Model):
@@ -2553,8 +3797,19 @@ class RestorableInterval(Model):
     """
 
     begins_at: AwareDatetime
+    """
+    The first such moment: when the backup's last snapshot was whole
+    """
+
     ends_at: AwareDatetime
+    """
+    The last such moment
+    """
+
     backup_id: str
+    """
+    Id of the backup that is to be restored with point_in_time
+    """
 
 
 RestoreMode = TypeAliasType("RestoreMode", Literal["replace", "add", "copy", "cluster"] | str)
@@ -2567,16 +3822,27 @@ CLUSTER: into a cluster that is made for it.
 
 class RestoreNode(Model):
     name: str
+    """
+    Name of a node of the cluster that is restored into
+    """
+
     bytes: int
     """
     To be fetched
     """
 
     free_bytes: int | None
+    """
+    Free bytes on its disk; null: not known
+    """
 
 
 class RestoreNodeProgress(Model):
     name: str
+    """
+    Name of the node
+    """
+
     bytes: int
     """
     To fetch
@@ -2593,15 +3859,23 @@ RestoreState = TypeAliasType("RestoreState", Literal["running", "succeeded", "ca
 
 class RestoreTable(Model):
     keyspace: str
+    """
+    In the backup
+    """
+
     table: str
+    """
+    In the backup
+    """
+
     as_keyspace: str | None = None
     """
-    null: the same
+    Its keyspace in the cluster, which mode copy may change; null: the same
     """
 
     as_table: str | None = None
     """
-    null: the same
+    Its name in the cluster, which mode copy changes; null: the same
     """
 
 
@@ -2616,6 +3890,10 @@ class ReviewFacts(Model):
     """
 
     schema_read_at: AwareDatetime | None
+    """
+    When a node described its tables last, UTC; null: never
+    """
+
     window_seconds: int | None
     """
     The time that the numbers are of
@@ -2638,12 +3916,19 @@ class Revocation(Model):
     """
 
     resource: str | None = None
+    """
+    With permissions: data, data/KEYSPACE, data/KEYSPACE/*, data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of
+    """
+
     permissions: list[str] = []
     """
     Repeat the parameter for several
     """
 
     member_of: str | None = None
+    """
+    Alone: the other role, of which it is a member no longer; null: it is about a resource
+    """
 
 
 Role = TypeAliasType("Role", Literal["owner", "admin", "operator", "viewer", "custom"] | str)
@@ -2651,6 +3936,10 @@ Role = TypeAliasType("Role", Literal["owner", "admin", "operator", "viewer", "cu
 
 class RoleCredentials(Model):
     username: str
+    """
+    The role's name
+    """
+
     password: str
     """
     Shown once
@@ -2662,13 +3951,25 @@ class RoleOrder(Model):
         extra="forbid",
     )
     name: str
+    """
+    Unique in the database. A letter or underscore, then letters, digits and _ . @ -; not ringmaster or cassandra
+    """
+
     can_login: bool = True
     """
     Then a password is made, to be revealed once
     """
 
     permissions: list[Grant] = Field([], validate_default=True)
+    """
+    What it may do itself; empty: nothing but what it gets through member_of
+    """
+
     member_of: list[str] = []
+    """
+    Roles whose permissions it gets; empty: none
+    """
+
     lifetime_minutes: int | None = None
     """
     It is taken away by itself after so many minutes, 5 to 10080; null: it stays
@@ -2696,6 +3997,9 @@ class RoleUpdate(Model):
         extra="forbid",
     )
     can_login: bool
+    """
+    Whether it can sign in; open connections stay open either way
+    """
 
 
 class RollingRestart(Model):
@@ -2707,6 +4011,9 @@ class RollingRestart(Model):
         extra="forbid",
     )
     kind: Literal["rolling_restart"]
+    """
+    Tells which change it is
+    """
 
 
 class RotateCertificates(Model):
@@ -2718,6 +4025,9 @@ class RotateCertificates(Model):
         extra="forbid",
     )
     kind: Literal["rotate_certificates"]
+    """
+    Tells which change it is
+    """
 
 
 RuleKey = TypeAliasType("RuleKey", Literal["node-down", "latency-mean", "latency-p95", "disk-70", "disk-80", "disk-90", "disk-full-soon", "hints", "dropped-messages", "tombstones", "large-partition", "repair-overdue", "backup-overdue", "certificate-expiry", "io-unequal", "tuning-drift", "irq-cpu"] | str)
@@ -2728,10 +4038,30 @@ class S3LocationOrder(Model):
         extra="forbid",
     )
     kind: Literal["s3"]
+    """
+    s3: a bucket of Amazon S3, or of a server that speaks like it
+    """
+
     name: str
+    """
+    For people; unique among the organisation's locations, upper and lower case being the same
+    """
+
     bucket: str
+    """
+    Its name. It must be there already: none is made
+    """
+
     prefix: str = ""
+    """
+    Below which everything is kept, without a slash at either end; empty: the whole bucket
+    """
+
     region: str = ""
+    """
+    Of the bucket, as Amazon names it; empty: us-east-1, or a server without regions
+    """
+
     endpoint: str | None = None
     """
     Of an S3-compatible server; null: Amazon's
@@ -2743,13 +4073,31 @@ class S3LocationOrder(Model):
     """
 
     access_key_id: str
+    """
+    Of a key that may list, read, write and delete below the prefix
+    """
+
     secret_access_key: str
+    """
+    Of that key. Kept encrypted, never shown again, and handed to the nodes that write there
+    """
 
 
 class SavingCluster(Model):
     id: str
+    """
+    clu_…; get_cluster takes it
+    """
+
     name: str
+    """
+    As it is called now
+    """
+
     deleted: bool
+    """
+    Whether the cluster is deleted: then it is about its backups, which are still there
+    """
 
 
 class SavingsPage(Model):
@@ -2773,6 +4121,10 @@ class Scale(Model):
         extra="forbid",
     )
     kind: Literal["scale"]
+    """
+    Tells which change it is
+    """
+
     nodes_per_zone: int | None = None
     """
     Or nodes_total instead
@@ -2791,34 +4143,64 @@ class Scale(Model):
 
 class SchemaColumn(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     kind: str
     """
     partition_key, clustering, static or regular
     """
 
     position: int
+    """
+    From 0, among the columns of the partition key or the clustering columns; -1: it is neither
+    """
+
     type: str
+    """
+    As CQL writes it: map<text, int>
+    """
+
     order: str
+    """
+    asc or desc, of clustering columns; else none
+    """
 
 
 class SchemaDifference(Model):
     table: str
+    """
+    keyspace.table, as it is or would be called in the cluster
+    """
+
     difference: str
     """
     In words: what is otherwise in the cluster than in the backup
     """
 
     fatal: bool
+    """
+    true: it is among the problems. false: only good to know
+    """
 
 
 class SchemaIndex(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     kind: str
     """
     The engine's word: COMPOSITES, KEYS or CUSTOM
     """
 
     target: str
+    """
+    What is indexed, in the engine's words: a column, or keys(column) and the like of a collection
+    """
+
     values: int | None
     """
     Different ones on one node, as the engine estimates; null: it does not
@@ -2827,21 +4209,45 @@ class SchemaIndex(Model):
 
 class ServiceAccount(Model):
     id: str
+    """
+    sva_…; create_token takes it as service_account_id
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
+
     description: str
+    """
+    What it is for, in the words of who made it; may be empty
+    """
+
     contact: str
     """
     E-mail address of whoever answers for it
     """
 
     role: Role
+    """
+    admin, operator, viewer, or custom: one that the organisation made; never owner
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom
     """
 
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     disabled_at: AwareDatetime | None
     """
     null: it is not
@@ -2853,6 +4259,9 @@ class ServiceAccount(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may update_service_account and create_token for it, and why not
+    """
 
 
 class ServiceAccountChange(Model):
@@ -2864,10 +4273,30 @@ class ServiceAccountChange(Model):
         extra="forbid",
     )
     name: str | None = None
+    """
+    Unique in the organisation, whatever its case; null: stays
+    """
+
     description: str | None = None
+    """
+    What it is for, one line of 300 characters at most; null: stays
+    """
+
     contact: str | None = None
+    """
+    E-mail address of whoever answers for it, kept in lower case; null: stays
+    """
+
     role: Role | None = None
+    """
+    A built-in role but owner, or custom with custom_role_id; none that holds more than the caller does. null: stays
+    """
+
     custom_role_id: str | None = None
+    """
+    Needed for the role custom, and only for it
+    """
+
     disabled: bool | None = None
     """
     true: its tokens end, for good
@@ -2879,6 +4308,10 @@ class ServiceAccountOrder(Model):
         extra="forbid",
     )
     role: Role
+    """
+    A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+    """
+
     custom_role_id: str | None = None
     """
     Needed for the role custom, and only for it
@@ -2886,10 +4319,14 @@ class ServiceAccountOrder(Model):
 
     name: str
     """
-    Unique in the organisation
+    Unique in the organisation, whatever its case
     """
 
     description: str = ""
+    """
+    What it is for, one line of 300 characters at most
+    """
+
     contact: str
     """
     E-mail address of whoever answers for it
@@ -2898,24 +4335,60 @@ class ServiceAccountOrder(Model):
 
 class ServiceAccountPage(Model):
     items: list[ServiceAccount]
+    """
+    Disabled ones, too; newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class ServiceAccountRef(Model):
     id: str
+    """
+    sva_…; get_service_account takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
 
 
 class SessionOrganisation(Model):
     id: str
+    """
+    org_…; the header Ringmaster-Organisation takes it
+    """
+
     name: str
+    """
+    For people; need not be unique
+    """
+
     role: Role
+    """
+    What the user is there; custom: a role that the organisation made
+    """
 
 
 class SessionUser(Model):
     id: str
+    """
+    usr_…; the same in all organisations of the person
+    """
+
     email: str
+    """
+    Address that they sign in with
+    """
+
     name: str
+    """
+    As they wrote it themselves; may be empty
+    """
 
 
 class SessionsEnded(Model):
@@ -2937,7 +4410,15 @@ class SetupStep(Model):
     """
 
     title: str
+    """
+    What it is, in a few words
+    """
+
     text: str
+    """
+    What to do and why, a sentence or two
+    """
+
     file_name: str | None
     """
     Save the content under this name; null: it is commands to run
@@ -2949,6 +4430,9 @@ class SetupStep(Model):
     """
 
     content: str
+    """
+    The whole document or the commands, with names and ids filled in
+    """
 
 
 Severity = TypeAliasType("Severity", Literal["info", "warning", "critical"] | str)
@@ -2963,8 +4447,20 @@ class ShapeOrder(Model):
         extra="forbid",
     )
     provider: str
+    """
+    As the price book has it
+    """
+
     region: str
+    """
+    As the provider calls it; where no price of it is known, that of the reference region is borrowed
+    """
+
     machine_type: str
+    """
+    As the price book has it; one without a price makes no bills
+    """
+
     nodes: int
     """
     Of all zones together
@@ -2999,17 +4495,38 @@ As Alertmanager calls them.
 
 class SizingCluster(Model):
     id: str
+    """
+    Of the cluster: clu_…; what like_cluster_id takes
+    """
+
     name: str
+    """
+    As it is called now
+    """
 
 
 class SizingDuration(Model):
     seconds: int
+    """
+    Rounded up
+    """
+
     formula: str
+    """
+    How it is worked out, in words
+    """
 
 
 class SizingEngine(Model):
     name: str
+    """
+    What plans name: cassandra or scylla
+    """
+
     title: str
+    """
+    For people, for example Apache Cassandra; as name where none can be ordered here
+    """
 
 
 class SizingFigure(Model):
@@ -3018,19 +4535,54 @@ class SizingFigure(Model):
     """
 
     engine: str
+    """
+    cassandra or scylla
+    """
+
     version: str
+    """
+    Of the engine that was measured
+    """
+
     machine_type: str
+    """
+    On which it was measured, as its provider calls it
+    """
+
     vcpus: int
+    """
+    Of one machine
+    """
+
     nodes: int
+    """
+    Machines that it was measured on
+    """
+
     operations_per_second: int
+    """
+    Of clients, of all nodes together
+    """
+
     p99_ms: int
+    """
+    Milliseconds that 99 of 100 requests kept within
+    """
+
     work_per_vcpu: int
     """
     Replica operations a second, rounded down
     """
 
     source: str
+    """
+    Who published it, and where
+    """
+
     note: str
+    """
+    What is assumed of it, in sentences; may be empty
+    """
 
 
 class SizingLimit(Model):
@@ -3039,9 +4591,25 @@ class SizingLimit(Model):
     """
 
     limit: Limit
+    """
+    What a cluster can be too small for
+    """
+
     unit: str
+    """
+    Of needs and holds: replica operations a second, bytes, bytes on disk, bits a second
+    """
+
     needs: int
+    """
+    What the workload needs, with growth or spare, rounded up
+    """
+
     holds: int
+    """
+    What all nodes can take, rounded down
+    """
+
     headroom_percent: int
     """
     Of what it holds, rounded down
@@ -3054,10 +4622,30 @@ class SizingMeasured(Model):
     """
 
     cluster: SizingCluster
+    """
+    Of which it was measured
+    """
+
     engine: str
+    """
+    cassandra or scylla
+    """
+
     machine_type: str
+    """
+    Of all its nodes, as the provider calls it
+    """
+
     vcpus: int
+    """
+    Of one machine
+    """
+
     nodes: int
+    """
+    Living ones, of all data centres
+    """
+
     operations_per_second: int
     """
     On replicas
@@ -3093,14 +4681,30 @@ class SizingOrder(Model):
     """
 
     provider: str
+    """
+    Whose machines; get_sizing_choices lists those that are known
+    """
+
     region: str | None = None
     """
     Whose prices; null: the provider's reference region
     """
 
     zones: int = 3
+    """
+    The nodes are spread over them, as many in each
+    """
+
     reads_per_second: int
+    """
+    Reads of rows a second, of all clients together; spare_percent is room beyond them
+    """
+
     writes_per_second: int
+    """
+    Writes of rows a second, of all clients together; spare_percent is room beyond them
+    """
+
     row_bytes: int = 1024
     """
     Of a row as it is sent
@@ -3122,6 +4726,10 @@ class SizingOrder(Model):
     """
 
     replication_factor: int = 3
+    """
+    Replicas of every row; there is at least a node for each
+    """
+
     p99_ms: int = 12
     """
     Latency that 99 of 100 requests keep within
@@ -3150,8 +4758,19 @@ class SizingOrder(Model):
 
 class SizingRegion(Model):
     name: str
+    """
+    As the provider calls it, for example eu-west-1
+    """
+
     title: str
+    """
+    For people: the place, for example Ireland
+    """
+
     zones: int
+    """
+    How many are known of it
+    """
 
 
 class Snippet(Model):
@@ -3161,6 +4780,10 @@ class Snippet(Model):
     """
 
     title: str
+    """
+    For people: Python, Node.js
+    """
+
     language: str
     """
     For syntax colours: bash, python, java, go, javascript, scala
@@ -3172,11 +4795,22 @@ class Snippet(Model):
     """
 
     code: str
+    """
+    Runs as it is in the folder of the unpacked connection bundle, with the password in the environment variable CQL_PASSWORD
+    """
 
 
 class SpentAmounts(Model):
     micros: int
+    """
+    Micro-dollars: all parts together. Corrections may make it fall below zero
+    """
+
     parts: CostParts
+    """
+    What it was spent on, in micro-dollars
+    """
+
     unmeasured: int | None
     """
     Of it: shared, because there were no metrics of the hour. null: of tables it is in what is shared
@@ -3188,6 +4822,10 @@ class SpentAmounts(Model):
     """
 
     writes: int | None
+    """
+    On all replicas; null: not told of this group
+    """
+
     per_million_requests: int | None
     """
     Compute and traffic of a million reads and writes
@@ -3202,7 +4840,14 @@ class StartNode(Model):
         extra="forbid",
     )
     kind: Literal["start_node"]
+    """
+    Tells which change it is
+    """
+
     node_id: str
+    """
+    Id of a node that is stopped or down
+    """
 
 
 StatementKind = TypeAliasType("StatementKind", Literal["statement", "schema"] | str)
@@ -3223,7 +4868,14 @@ class StopNode(Model):
         extra="forbid",
     )
     kind: Literal["stop_node"]
+    """
+    Tells which change it is
+    """
+
     node_id: str
+    """
+    Id of a node that is not stopped already
+    """
 
 
 TableChangeState = TypeAliasType("TableChangeState", Literal["applying", "applied", "undone", "cancelled"] | str)
@@ -3258,6 +4910,10 @@ class TableChartsQuery(Model):
 
 class TableChoice(Model):
     keyspace: str
+    """
+    Keyspace, as CQL has it without quotes
+    """
+
     table: str | None = None
     """
     null: all tables of the keyspace
@@ -3269,12 +4925,27 @@ TableCommand = TypeAliasType("TableCommand", Literal["flush", "compact", "cleanu
 
 class TableFilter(Model):
     keyspace: str | None = None
+    """
+    Only tables of this keyspace, written as it is in the database
+    """
+
     table: str | None = None
+    """
+    Only tables of this name, written as it is in the database
+    """
 
 
 class TableMetrics(Model):
     keyspace: str
+    """
+    As the engine has it: without quotes, upper and lower case count
+    """
+
     table: str
+    """
+    As the engine has it: without quotes, upper and lower case count
+    """
+
     system: bool
     """
     The engine's own
@@ -3291,7 +4962,15 @@ class TableMetrics(Model):
     """
 
     protection: RepairProtection
+    """
+    How much of the time in which deleted data stays deleted is used up. good: under half, amber: under four fifths, red: more, over: all of it. unknown: not all of it was repaired yet
+    """
+
     repaired_at: AwareDatetime | None
+    """
+    Since then all of it was repaired, UTC: the oldest repair of its parts. null: a part never was
+    """
+
     protected_until: AwareDatetime | None
     """
     Until then deleted data stays deleted
@@ -3305,13 +4984,24 @@ class TableMetrics(Model):
 
 class TableOption(Model):
     name: str
+    """
+    As CREATE TABLE names it: gc_grace_seconds
+    """
+
     value: str | bool | int | float | dict[str, str] | None
+    """
+    A number, text, boolean, or a map of text, as the engine has it
+    """
+
     usual: str | bool | int | float | dict[str, str] | None
     """
     What a table has where nobody says otherwise; null: not known
     """
 
     is_usual: bool
+    """
+    Whether it is the usual one; false where that is not known, too
+    """
 
 
 class TablePlan(Model):
@@ -3320,15 +5010,35 @@ class TablePlan(Model):
     """
 
     possible: bool
+    """
+    Whether the caller could order it now
+    """
+
     reason: str | None
     """
     Why not; null when it is possible
     """
 
     keyspace: str
+    """
+    Of the table, written as it is in the database
+    """
+
     table: str
+    """
+    Written as it is in the database
+    """
+
     before: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    Options of the table by name, as they must be for it to be carried out
+    """
+
     after: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    The same options, as they shall be
+    """
+
     statement: str
     """
     The CQL that is run
@@ -3340,23 +5050,61 @@ class TablePlan(Model):
     """
 
     steps: list[str]
+    """
+    What would be done, in words and in order
+    """
+
     notes: list[str]
+    """
+    What is good to know about it, a sentence each
+    """
+
     expected_seconds: int
+    """
+    How long it would take; a rough guess by the number of nodes that leaves out how large the table is
+    """
 
 
 class TableSchema(Model):
     keyspace: str
+    """
+    Written as it is in the database
+    """
+
     table: str
+    """
+    Written as it is in the database; a materialized view is told as a table
+    """
+
     view_of: str | None
+    """
+    Table that it is a materialized view of; null: it is a table
+    """
+
     statement: str
     """
     Makes it anew, with its indexes
     """
 
     columns: list[SchemaColumn]
+    """
+    Keys first, in their order
+    """
+
     indexes: list[SchemaIndex]
+    """
+    Of the engine's own kinds and custom ones; empty: none
+    """
+
     options: list[TableOption]
+    """
+    All that the engine tells, by name
+    """
+
     read_at: AwareDatetime
+    """
+    When a node described it, UTC
+    """
 
 
 class TablesQuery(Model):
@@ -3381,12 +5129,20 @@ class TablesQuery(Model):
     """
 
     keyspace: str | None = None
+    """
+    Tables of this keyspace only, also when it is the engine's own
+    """
+
     system: bool = False
     """
     The engine's own keyspaces, too
     """
 
     sparklines: bool = True
+    """
+    false: without sparklines, which is faster; CSV never has them
+    """
+
     from_: AwareDatetime | None = Field(None, alias="from")
     """
     Of the sparklines; left out: an hour before `to`
@@ -3435,20 +5191,47 @@ class TestDriveExtension(Model):
 
 class ThresholdFacts(Model):
     default: float
+    """
+    The usual threshold, in the rule's unit
+    """
+
     least: float
+    """
+    The lowest that may be set, in the rule's unit
+    """
+
     most: float
+    """
+    The highest that may be set, in the rule's unit
+    """
 
 
 class Token(Model):
     id: str
+    """
+    tok_…; revoke_token takes it
+    """
+
     name: str
+    """
+    As whoever made it called it; need not be unique. The audit log has it beside the holder
+    """
+
     hint: str
     """
     The last characters of the token, to recognise it by
     """
 
     scopes: list[Permission]
+    """
+    What it may do as far as its holder's role holds it, too; sorted
+    """
+
     state: Literal["active", "expired", "revoked"]
+    """
+    active, expired (its time is over) or revoked; only active ones work
+    """
+
     source_ranges: list[str]
     """
     Addresses it may be used from, as CIDRs; empty: any
@@ -3460,6 +5243,10 @@ class Token(Model):
     """
 
     user_email: str | None
+    """
+    E-mail address of that person; null for a service account's
+    """
+
     service_account: ServiceAccountRef | None
     """
     Whose it is; null for a person's
@@ -3471,22 +5258,37 @@ class Token(Model):
     """
 
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     expires_at: AwareDatetime | None
     """
     null: never
     """
 
     revoked_at: AwareDatetime | None
+    """
+    When it was ended, UTC: by somebody, or with the membership or service account; null: it was not
+    """
+
     last_used_at: AwareDatetime | None
     """
     To the minute
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may revoke_token, and why not
+    """
 
 
 class TokenCreated(Model):
     token: Token
+    """
+    What is known of it from now on, without the secret
+    """
+
     secret: str
     """
     The token itself, rmt_... Shown once
@@ -3498,7 +5300,15 @@ class TokenOrder(Model):
         extra="forbid",
     )
     name: str
+    """
+    To recognise it by, here and in the audit log; need not be unique
+    """
+
     scopes: list[Permission]
+    """
+    What it may do as far as its holder's role holds it, too; nothing that the caller may not
+    """
+
     expires_in_days: int | None = None
     """
     Days; null: never. Left out: as the organisation's access settings say
@@ -3517,7 +5327,14 @@ class TokenOrder(Model):
 
 class TokenPage(Model):
     items: list[Token]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 Topic = TypeAliasType("Topic", Literal["alerts", "budgets", "operations", "audit"] | str)
@@ -3533,9 +5350,25 @@ class TuningCheck(Model):
     """
 
     title: str
+    """
+    The name in words
+    """
+
     status: CheckStatus
+    """
+    pass, fail, or not-applicable (see reason)
+    """
+
     found: str
+    """
+    What the machine has, in words
+    """
+
     wanted: str
+    """
+    What it should have, in words
+    """
+
     cost: str
     """
     What a failure costs
@@ -3563,6 +5396,10 @@ class TuningIO(Model):
     """
 
     written_at: AwareDatetime
+    """
+    When it was told so
+    """
+
     read_iops: int
     """
     Requests of 4 KiB per second
@@ -3605,11 +5442,21 @@ class TuningPins(Model):
     """
 
     n_shards: int
+    """
+    How many CPUs run shards, one each
+    """
 
 
 class TuningWarning(Model):
     code: str
+    """
+    Stable, for programs: io-unknown ...
+    """
+
     message: str
+    """
+    What a person should know
+    """
 
 
 class UndoOrder(Model):
@@ -3641,22 +5488,57 @@ class Upgrade(Model):
         extra="forbid",
     )
     kind: Literal["upgrade"]
+    """
+    Tells which change it is
+    """
+
     engine_version: str
+    """
+    Where to; get_catalog says from which versions there is a way. There is none back
+    """
 
 
 class Usage(Model):
     id: str
+    """
+    Of the record: usg_…
+    """
+
     cluster_id: str
     """
     Empty: what belongs to none
     """
 
     node_id: str
+    """
+    Of the node that it was used by: nod_…; empty: of none
+    """
+
     item: Item
+    """
+    What was used, as the price book names it
+    """
+
     provider: str
+    """
+    aws, gcp or local
+    """
+
     region: str
+    """
+    Of the provider, for example eu-west-1; empty: of none
+    """
+
     name: str
+    """
+    Machine type or class of storage; empty: the item has neither
+    """
+
     hour: AwareDatetime
+    """
+    Beginning of the hour in which it was used, UTC
+    """
+
     unit_seconds: int
     """
     Machine-seconds or byte-seconds; of traffic bytes, of requests their number. Below zero takes back
@@ -3668,11 +5550,21 @@ class Usage(Model):
     """
 
     created_at: AwareDatetime
+    """
+    When the record was written, UTC
+    """
 
 
 class UsagePage(Model):
     items: list[Usage]
+    """
+    In the order of their hours; of one hour those written first come first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class UsageQuery(Model):
@@ -3687,9 +5579,25 @@ class UsageQuery(Model):
     """
 
     cluster_id: str | None = None
+    """
+    Records of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
+    """
+
     node_id: str | None = None
+    """
+    Records of this node only, also of a deleted one
+    """
+
     item: Item | None = None
+    """
+    Records of this item of the price book only
+    """
+
     limit: int = 50
+    """
+    Items per page, 1 to 200
+    """
+
     cursor: str | None = None
     """
     next_cursor of the page before
@@ -3725,6 +5633,10 @@ class AccountCheck(Model):
     """
 
     checked_at: AwareDatetime | None
+    """
+    When the last check ended, UTC; null: there was none yet
+    """
+
     missing: list[str]
     """
     Permissions that are lacking in any region, in the cloud's words
@@ -3747,21 +5659,45 @@ class Advice(Model):
     """
 
     id: str
+    """
+    adv_…; the same when it becomes true again within 90 days
+    """
+
     rule: str
     """
     Stable, for programs: chunk-length, tombstones ...
     """
 
     title: str
+    """
+    The rule in words: Chunks too long for small reads
+    """
+
     keyspace: str | None
     """
     null: it is about the cluster
     """
 
     table: str | None
+    """
+    null: it is about the cluster or the keyspace
+    """
+
     severity: AdviceSeverity
+    """
+    critical: data or service are at stake. warning: it costs something now. hint: it can be better
+    """
+
     finding: str
+    """
+    What was found, in sentences with numbers
+    """
+
     evidence: list[Evidence]
+    """
+    The numbers that it rests on
+    """
+
     gain: str
     """
     What is to be expected
@@ -3773,6 +5709,10 @@ class Advice(Model):
     """
 
     cost: str
+    """
+    What doing it costs or risks, in sentences
+    """
+
     saving_micros: int
     """
     Micro-dollars a month that it would save; 0: it is not about money
@@ -3794,14 +5734,29 @@ class Advice(Model):
     """
 
     first_seen_at: AwareDatetime
+    """
+    Since when it is true, UTC; anew when it became true again
+    """
+
     last_seen_at: AwareDatetime
+    """
+    When it was found to be true last, UTC
+    """
+
     over_at: AwareDatetime | None
     """
     Since when it is not true any more; null: it is
     """
 
     dismissal: Dismissal | None
+    """
+    null: it is not dismissed, or not any more
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may apply_advice and dismiss_advice, and why not
+    """
 
 
 class AdviceFilter(Model):
@@ -3810,12 +5765,20 @@ class AdviceFilter(Model):
     """
 
     keyspace: str | None = None
+    """
+    Only about this keyspace and its tables, written as it is in the database
+    """
+
     table: str | None = None
     """
     With its keyspace
     """
 
     severity: AdviceSeverity | None = None
+    """
+    Of this severity exactly, not of higher ones
+    """
+
     dismissed: bool = False
     """
     Those that were dismissed, instead of the others
@@ -3824,30 +5787,77 @@ class AdviceFilter(Model):
 
 class AdvicePage(Model):
     items: list[Advice]
+    """
+    What is true now, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
+
     counts: dict[str, int]
     """
     Of all that is not dismissed, whatever was asked for
     """
 
     dismissed: int
+    """
+    How many are dismissed now, whatever was asked for
+    """
+
     review: ReviewFacts
+    """
+    When this was worked out, and from what
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may review_cluster, and why not
+    """
 
 
 class AlertDelivery(Model):
     id: str
+    """
+    dlv_…; a webhook gets it as id, which tells a message that came twice
+    """
+
     kind: DeliveryKind
+    """
+    The topic that it is about, or test
+    """
+
     title: str
+    """
+    The message in one sentence
+    """
+
     state: DeliveryState
+    """
+    pending: it waits, or is tried again at due_at. sent: the other side took it. failed: given up
+    """
+
     attempts: int
+    """
+    Tries so far. What is not taken is tried again for some four hours; a test is tried once
+    """
+
     result: str
     """
     What the other side answered last, or why it was not reached; empty: not tried yet
     """
 
     created_at: AwareDatetime
+    """
+    When it was put on its way, UTC
+    """
+
     ended_at: AwareDatetime | None
+    """
+    When it was taken or given up, UTC; null: it is pending
+    """
+
     due_at: AwareDatetime | None
     """
     When it is tried next
@@ -3861,17 +5871,45 @@ class AlertDelivery(Model):
 
 class AlertDeliveryContent(Model):
     id: str
+    """
+    dlv_…; a webhook gets it as id, which tells a message that came twice
+    """
+
     kind: DeliveryKind
+    """
+    The topic that it is about, or test
+    """
+
     title: str
+    """
+    The message in one sentence
+    """
+
     state: DeliveryState
+    """
+    pending: it waits, or is tried again at due_at. sent: the other side took it. failed: given up
+    """
+
     attempts: int
+    """
+    Tries so far. What is not taken is tried again for some four hours; a test is tried once
+    """
+
     result: str
     """
     What the other side answered last, or why it was not reached; empty: not tried yet
     """
 
     created_at: AwareDatetime
+    """
+    When it was put on its way, UTC
+    """
+
     ended_at: AwareDatetime | None
+    """
+    When it was taken or given up, UTC; null: it is pending
+    """
+
     due_at: AwareDatetime | None
     """
     When it is tried next
@@ -3890,7 +5928,14 @@ class AlertDeliveryContent(Model):
 
 class AlertDeliveryPage(Model):
     items: list[AlertDelivery]
+    """
+    Of the last 30 days, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class AlertEvent(Model):
@@ -3899,26 +5944,84 @@ class AlertEvent(Model):
     """
 
     id: str
+    """
+    alr_…
+    """
+
     cluster_id: str
+    """
+    clu_…, of the cluster in which it fired
+    """
+
     cluster_name: str
+    """
+    As it is called now
+    """
+
     rule: str
+    """
+    Stable, for programs: node-down, disk-80 ...
+    """
+
     severity: Severity
+    """
+    info, warning or critical, as the rule had it
+    """
+
     sentence: str
+    """
+    What it was about, with the value and the limit when it began
+    """
+
     labels: dict[str, str]
+    """
+    All of Prometheus' labels but alertname and organisation: rule, severity, cluster, node and the like
+    """
+
     state: AlertState
+    """
+    firing: it still does. resolved: it is over
+    """
+
     starts_at: AwareDatetime
+    """
+    When it began to fire, UTC
+    """
+
     ends_at: AwareDatetime | None
+    """
+    When it was over, UTC; null: it still fires
+    """
 
 
 class AlertEventPage(Model):
     items: list[AlertEvent]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class AlertFilter(Model):
     state: AlertState | None = None
+    """
+    firing: they still do. resolved: they are over
+    """
+
     severity: Severity | None = None
+    """
+    Of this severity exactly, not of higher ones
+    """
+
     rule: RuleKey | None = None
+    """
+    Of this rule, as list_alert_rules names it: disk-80
+    """
+
     from_: AwareDatetime | None = Field(None, alias="from")
     """
     Those that fired then or later
@@ -3932,21 +6035,64 @@ class AlertFilter(Model):
 
 class AlertReceiver(Model):
     id: str
+    """
+    rcv_…; get_alert_receiver takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
+
     kind: ReceiverKind
+    """
+    email, slack, pagerduty or webhook
+    """
+
     target: str
     """
     Where to; what is secret in it is left out
     """
 
     topics: list[Topic]
+    """
+    What it is told of: alerts, budgets, operations, audit; sorted
+    """
+
     severity: Severity
+    """
+    The least severe that is told
+    """
+
     cluster_ids: list[str]
+    """
+    Only of these clusters; empty: of all, and of what is about no cluster
+    """
+
     enabled: bool
+    """
+    false: nothing new is sent there but tests and what is replayed
+    """
+
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     last_delivery: AlertDelivery | None
+    """
+    The newest message for it that the caller may see; null: there was none in the last 30 days
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may test_alert_receiver, update_alert_receiver, delete_alert_receiver and rotate_alert_receiver_secret, and why not
+    """
 
 
 class AlertReceiverOrder(Model):
@@ -3958,7 +6104,15 @@ class AlertReceiverOrder(Model):
         extra="forbid",
     )
     name: str
+    """
+    Unique in the organisation, whatever its case
+    """
+
     kind: ReceiverKind
+    """
+    email needs addresses, slack and webhook need url, pagerduty needs routing_key. It stays what it is
+    """
+
     addresses: list[str] = []
     """
     email: who gets it
@@ -3990,11 +6144,21 @@ class AlertReceiverOrder(Model):
     """
 
     enabled: bool = True
+    """
+    false: nothing new is sent there but tests and what is replayed
+    """
 
 
 class AlertReceiverPage(Model):
     items: list[AlertReceiver]
+    """
+    Newest first, without deleted ones
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class AlertReceiverUpdate(Model):
@@ -4006,10 +6170,29 @@ class AlertReceiverUpdate(Model):
         extra="forbid",
     )
     name: str | None = None
+    """
+    Unique in the organisation, whatever its case; null: stays
+    """
+
     topics: list[Topic] | None = None
+    """
+    What it is told of, in the place of those before, as in the order; null: stays
+    """
+
     severity: Severity | None = None
+    """
+    The least severe that is told; null: stays
+    """
+
     cluster_ids: list[str] | None = None
+    """
+    Only of these, in the place of those before; empty: of all; null: stays
+    """
+
     enabled: bool | None = None
+    """
+    false: nothing new is sent there but tests and what is replayed; null: stays
+    """
 
 
 class AlertRule(Model):
@@ -4018,15 +6201,35 @@ class AlertRule(Model):
     """
 
     rule: RuleKey
+    """
+    Stable, for programs: node-down, disk-80, repair-overdue ...
+    """
+
     title: str
+    """
+    For people: Disk 80 % full
+    """
+
     description: str
+    """
+    What it means when it fires, a sentence or two
+    """
+
     hint: str
     """
     What to do when it fires
     """
 
     severity: Severity
+    """
+    info, warning or critical; the same for every cluster
+    """
+
     unit: AlertUnit
+    """
+    Of the value and the threshold. ratio: a share, 0.8 is 80 %. none: it says only yes or no
+    """
+
     comparison: AlertComparison
     """
     It fires while the value is above, or below, the threshold
@@ -4048,34 +6251,83 @@ class AlertRule(Model):
     """
 
     default_for_seconds: int
+    """
+    How long it usually must have lasted
+    """
+
     enabled: bool
+    """
+    false: it does not fire in this cluster
+    """
+
     changed: bool
     """
     Something about it is otherwise than usual
     """
 
     changed_by: str | None
+    """
+    Who changed it last: e-mail address or service account, with the API token's name in brackets if one was used; null: it is as usual
+    """
+
     changed_at: AwareDatetime | None
+    """
+    When it was changed last, UTC; null: it is as usual
+    """
 
 
 class AlertRules(Model):
     items: list[AlertRule]
+    """
+    All that there are, the same for every cluster, always in this order
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may update_alert_rule, and why not
+    """
 
 
 class AlertSilence(Model):
     id: str
+    """
+    Alertmanager's; expire_alert_silence takes it
+    """
+
     cluster_id: str
+    """
+    clu_…, of the cluster whose alerts it silences
+    """
+
     state: SilenceState
+    """
+    pending: it begins later. active: it counts. expired: it is over
+    """
+
     matchers: dict[str, str]
     """
     Of what is silenced, beside the cluster: rule, node, keyspace …
     """
 
     starts_at: AwareDatetime
+    """
+    When it begins or began, UTC
+    """
+
     ends_at: AwareDatetime
+    """
+    When it ends or ended, UTC; of one that was ended early, that moment
+    """
+
     comment: str
+    """
+    Why, in the words of who made it
+    """
+
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
 
 
 class AlertSilenceOrder(Model):
@@ -4087,9 +6339,25 @@ class AlertSilenceOrder(Model):
         extra="forbid",
     )
     rule: RuleKey | None = None
+    """
+    Only alerts of this rule; null: of all
+    """
+
     severity: Severity | None = None
+    """
+    Only alerts of this severity exactly, not of higher ones; null: of all
+    """
+
     node_id: str | None = None
+    """
+    Only alerts of this node of the cluster; null: of all, and those of no node
+    """
+
     keyspace: str | None = None
+    """
+    Only alerts of tables in this keyspace; null: of all, and those of no table
+    """
+
     table: str | None = None
     """
     With its keyspace
@@ -4097,12 +6365,12 @@ class AlertSilenceOrder(Model):
 
     starts_at: AwareDatetime | None = None
     """
-    null: now
+    With its time zone, RFC 3339; null, or a time that is over: now
     """
 
     ends_at: AwareDatetime
     """
-    90 days from now at most
+    With its time zone, RFC 3339; after it begins, and 90 days from now at most
     """
 
     comment: str
@@ -4140,7 +6408,15 @@ class Allowlist(Model):
     """
 
     changed_at: AwareDatetime | None
+    """
+    When these entries were ordered; null: none were ever
+    """
+
     changed_by: str | None
+    """
+    Who ordered them: e-mail address or name of a service account, with the API token's name in brackets if one was used; null: none were ever
+    """
+
     applied_at: AwareDatetime | None
     """
     Since when entries are in force; null: never were any
@@ -4152,11 +6428,21 @@ class Allowlist(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: replace_allowlist
+    """
 
 
 class AnswerFlame(Model):
     samples: int
+    """
+    How many stacks of threads that run Java code were seen, sampled every 10 ms
+    """
+
     root: FlameNode
+    """
+    All of them together
+    """
 
 
 class AnswerLog(Model):
@@ -4173,7 +6459,14 @@ class AnswerLog(Model):
 
 class AuditPage(Model):
     items: list[AuditRecord]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class BackupCopy(Model):
@@ -4182,8 +6475,20 @@ class BackupCopy(Model):
     """
 
     location_id: str
+    """
+    Id of the second location
+    """
+
     location_name: str
+    """
+    Name of the second location
+    """
+
     state: CopyState
+    """
+    running, complete, or cancelled, which is not begun again
+    """
+
     bytes: int
     """
     As they are stored
@@ -4195,13 +6500,32 @@ class BackupCopy(Model):
     """
 
     operation_id: str | None
+    """
+    Id of the operation that copies it, or did; null: not known
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it was complete or cancelled; null: it is being copied
+    """
 
 
 class BackupLocation(Model):
     id: str
+    """
+    Id of the location: loc_…
+    """
+
     name: str
+    """
+    Unique among the organisation's own; the installation's is called This installation
+    """
+
     kind: LocationKind
+    """
+    folder: of an installation only. s3, gcs: a bucket
+    """
+
     object_lock: Literal["governance", "compliance"] | None
     """
     null: no locks in the store
@@ -4218,13 +6542,25 @@ class BackupLocation(Model):
     """
 
     region: str | None
+    """
+    Of a bucket of S3, as it was given; null: none was
+    """
+
     endpoint: str | None
+    """
+    Of an S3-compatible server; null: Amazon's, Google's, or a folder
+    """
+
     problem: str | None
     """
     Why it could not be written when it was checked last; null: it could
     """
 
     problem_hint: str | None
+    """
+    What to do about the problem; null: there is none, or nothing to say
+    """
+
     checked_at: AwareDatetime | None
     """
     null: not yet
@@ -4251,25 +6587,78 @@ class BackupLocation(Model):
     """
 
     created_by: str
+    """
+    E-mail address or name of a service account, with the API token's name in brackets if one was used; the installation: its operator
+    """
+
     created_at: AwareDatetime
+    """
+    When it was brought
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: update_backup_location, check_backup_location, delete_backup_location and purge_backup_location
+    """
 
 
 class BackupLocationPage(Model):
     items: list[BackupLocation]
+    """
+    The organisation's and the installation's, newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class BackupNode(Model):
     name: str
+    """
+    Name of the node, which may be gone by now
+    """
+
     datacenter: str
+    """
+    Name of its data centre
+    """
+
     rack: str
+    """
+    As the database has it: the node's zone
+    """
+
     state: NodeBackupState
+    """
+    pending, snapshot (it is taken), indexed (its files are known), written (its manifest is stored), lost (left out, see reason)
+    """
+
     reason: str | None
+    """
+    Why it was left out; null: it was not
+    """
+
     bundles: int
+    """
+    SSTables of it that are in the backup
+    """
+
     bytes: int
+    """
+    Bytes of their files
+    """
+
     new_bytes: int
+    """
+    Of these bytes, what was not stored yet when it listed them
+    """
+
     uploaded_bytes: int
+    """
+    Bytes of the files that it has uploaded so far
+    """
 
 
 class BackupOrder(Model):
@@ -4283,7 +6672,7 @@ class BackupOrder(Model):
 
     location_id: str | None = None
     """
-    null: the installation's
+    null: the installation's; where it has none, your oldest
     """
 
     keep_days: int | None = None
@@ -4304,21 +6693,85 @@ class BackupOrder(Model):
 
 class BackupSchedule(Model):
     id: str
+    """
+    Id of the schedule: bsc_…
+    """
+
     name: str
+    """
+    Unique among the cluster's schedules
+    """
+
     cron: str | None
+    """
+    minute hour day-of-month month day-of-week; null: it goes by interval_minutes
+    """
+
     interval_minutes: int | None
+    """
+    Elapsed minutes from one turn to the next; null: it goes by cron
+    """
+
     time_zone: str
+    """
+    Of cron: IANA name
+    """
+
     selection: list[TableChoice]
+    """
+    What is backed up; empty: all tables that are not the engine's own
+    """
+
     location_id: str
+    """
+    Id of the location to which its backups go
+    """
+
     location_name: str
+    """
+    Name of that location
+    """
+
     second_location_id: str | None
+    """
+    Id of the location to which its complete backups are copied; null: nowhere
+    """
+
     second_location_name: str | None
+    """
+    Name of that location; null: nowhere
+    """
+
     keep_days: int | None
+    """
+    Days after which its backups go; null: no matter how old they are
+    """
+
     keep_count: int | None
+    """
+    How many complete ones stay, the newest; null: all
+    """
+
     keep_after_deletion_days: int
+    """
+    Days that its backups stay after the cluster was deleted
+    """
+
     lock_days: int | None
+    """
+    Days in which nobody may delete a backup of it; null: not locked
+    """
+
     rate_mib_per_second: int | None
+    """
+    MiB per second that each node uploads at most; null: as fast as it goes
+    """
+
     enabled: bool
+    """
+    false: it makes no backups, and due_at is null
+    """
+
     due_at: AwareDatetime | None
     """
     When it makes the next backup; null: it does not
@@ -4330,13 +6783,31 @@ class BackupSchedule(Model):
     """
 
     created_by: str
+    """
+    Who made it first: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made first
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: replace_backup_schedule and delete_backup_schedule
+    """
 
 
 class BackupScheduleList(Model):
     items: list[BackupSchedule]
+    """
+    All of the cluster, by name
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: create_backup_schedule
+    """
 
 
 class BackupScheduleOrder(Model):
@@ -4344,12 +6815,20 @@ class BackupScheduleOrder(Model):
         extra="forbid",
     )
     name: str
+    """
+    For people; unique among the cluster's schedules, upper and lower case being the same
+    """
+
     cron: str | None = None
     """
     minute hour day-of-month month day-of-week; or an interval
     """
 
     interval_minutes: int | None = None
+    """
+    Elapsed minutes from one turn to the next, 15 to 527040 (366 days); instead of cron, one of the two
+    """
+
     time_zone: str = "UTC"
     """
     Of cron, for example Europe/Vienna
@@ -4362,7 +6841,7 @@ class BackupScheduleOrder(Model):
 
     location_id: str | None = None
     """
-    null: the installation's
+    null: the installation's; where it has none, your oldest
     """
 
     second_location_id: str | None = None
@@ -4396,6 +6875,9 @@ class BackupScheduleOrder(Model):
     """
 
     enabled: bool = True
+    """
+    false: no further backups; those that it made are kept as before
+    """
 
 
 class BudgetCrossing(Model):
@@ -4404,19 +6886,35 @@ class BudgetCrossing(Model):
     """
 
     measure: Measure
+    """
+    spent: what the month came to by then. forecast: what it was to come to
+    """
+
     percent: int
+    """
+    The threshold that was reached, percent of the budget: 80
+    """
+
     micros: int
     """
-    What it had come to, or was to come to, when it was found
+    What it had come to, or was to come to, when it was found; micro-dollars
     """
 
     budget_micros: int
     """
-    The budget then
+    The budget then, micro-dollars
     """
 
     sentence: str
+    """
+    What people were told: shop: 401.20 dollars spent in January 2026, which is past 80 % of 500.00 dollars
+    """
+
     crossed_at: AwareDatetime
+    """
+    When it was found, UTC
+    """
+
     cleared_at: AwareDatetime | None
     """
     When the budget was changed so that it is not crossed any more
@@ -4432,13 +6930,33 @@ class BudgetOrder(Model):
         extra="forbid",
     )
     name: str
+    """
+    Unique in the organisation, whatever its case
+    """
+
     scope: BudgetScope = "organisation"
+    """
+    What counts: all of the organisation, one cluster (cluster_id), or the clusters that have a tag (tag_key and tag_value)
+    """
+
     cluster_id: str | None = None
+    """
+    Needed for the scope cluster, and only for it
+    """
+
     tag_key: str | None = None
+    """
+    Needed for the scope tag, and only for it
+    """
+
     tag_value: str | None = None
+    """
+    Needed for the scope tag, and only for it
+    """
+
     micros: int
     """
-    For each month
+    For each month of UTC, in micro-dollars (1,000,000 are a US dollar)
     """
 
     spent_percents: list[int] = [50, 80, 100]
@@ -4454,8 +6972,19 @@ class BudgetOrder(Model):
 
 class BuiltInRole(Model):
     role: Role
+    """
+    owner, admin, operator or viewer
+    """
+
     description: str
+    """
+    What it is for, a sentence for people
+    """
+
     permissions: list[Permission]
+    """
+    What it holds; sorted
+    """
 
 
 class Capacity(Model):
@@ -4474,7 +7003,14 @@ class Capacity(Model):
     """
 
     quotas: list[CapacityQuota]
+    """
+    Empty: the provider has none, or has not told any
+    """
+
     machine_types: list[CapacityOfType]
+    """
+    All of the provider
+    """
 
 
 class CatalogEngineSetting(Model):
@@ -4483,16 +7019,40 @@ class CatalogEngineSetting(Model):
     """
 
     name: str
+    """
+    By which settings of a cluster name it, for example read_timeout_ms
+    """
+
     title: str
+    """
+    For people, for example Read timeout
+    """
+
     description: str
+    """
+    What it does, in a sentence or two
+    """
+
     type: SettingType
+    """
+    What values it takes: integer and number within minimum and maximum, boolean, or choice: one of choices
+    """
+
     unit: str
     """
     Of numbers, for example ms or MiB/s; may be empty
     """
 
     minimum: float | None
+    """
+    Of numbers: the least, itself allowed, in the setting's unit; null: there is none
+    """
+
     maximum: float | None
+    """
+    Of numbers: the most, itself allowed, in the setting's unit; null: there is none
+    """
+
     choices: list[str]
     """
     Of the type choice: what it can be
@@ -4552,7 +7112,15 @@ class CatalogMachineIo(Model):
 
 class CatalogMachineType(Model):
     name: str
+    """
+    As the provider calls it, for example i4i.2xlarge; what orders name
+    """
+
     description: str
+    """
+    For people: a few words on what it is for; may be empty
+    """
+
     family: str
     """
     For example i4i; may be empty
@@ -4574,7 +7142,15 @@ class CatalogMachineType(Model):
     """
 
     threads_per_core: int | None
+    """
+    Hardware threads of each physical core; null: shares the machine at hand
+    """
+
     numa_nodes: int | None
+    """
+    NUMA nodes that cores and memory are divided among; null: not known
+    """
+
     numa_source: NumaSource | None
     """
     observed: published by somebody who looked; expected: a machine tells at its first boot
@@ -4633,29 +7209,79 @@ class CatalogMachineType(Model):
 
 class CatalogProvider(Model):
     id: str
+    """
+    What orders name: aws, gcp or local
+    """
+
     name: str
+    """
+    For people, for example Amazon Web Services
+    """
+
     regions: list[CatalogRegion]
+    """
+    Those in which can be ordered, by name
+    """
+
     machine_types: list[CatalogMachineType]
+    """
+    Those that can be ordered in its regions, in the order in which to show them
+    """
 
 
 class Ceiling(Model):
     id: str
+    """
+    cei_…; remove_ceiling takes it
+    """
+
     cluster: OfCluster | None
     """
     null: all of the organisation
     """
 
     nodes: int | None
+    """
+    At most; null: any number
+    """
+
     micros_per_month: int | None
+    """
+    Micro-dollars, at most, of machines on demand with mark-up and fees, by 730 hours; null: any amount
+    """
+
     held: Held
+    """
+    What it is compared with: of all of the organisation, or of the cluster
+    """
+
     changed_by: str
+    """
+    Who set it last: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     changed_at: AwareDatetime
+    """
+    When it was set last, UTC
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may set_ceiling and remove_ceiling, and why not
+    """
 
 
 class CeilingPage(Model):
     items: list[Ceiling]
+    """
+    Newest first, without those of deleted clusters
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
+
     held: Held
     """
     Of all of the organisation, whether it has a ceiling or not
@@ -4664,8 +7290,20 @@ class CeilingPage(Model):
 
 class ChartAbout(Model):
     id: str
+    """
+    By which the parameter chart asks for it
+    """
+
     title: str
+    """
+    For people, for example CPU in use
+    """
+
     unit: Unit
+    """
+    Of its values. ratio: a share, of which 1 is all
+    """
+
     stacked: bool
     """
     Its lines are parts of a whole
@@ -4674,8 +7312,20 @@ class ChartAbout(Model):
 
 class CloudAccount(Model):
     id: str
+    """
+    Of the account here: acc_…; what orders of clusters name
+    """
+
     name: str
+    """
+    For people; unique in the organisation, without regard to case
+    """
+
     provider: str
+    """
+    aws or gcp
+    """
+
     role_arn: str | None
     """
     aws: the role that the control plane takes on
@@ -4697,21 +7347,52 @@ class CloudAccount(Model):
     """
 
     settings: AccountSettings
+    """
+    How machines are made in it, as it was registered
+    """
+
     check: AccountCheck
+    """
+    What the last check found, and whether one is being made
+    """
+
     clusters: int
     """
     Living clusters in the account
     """
 
     created_by: str
+    """
+    E-mail address of who registered it, or a service account's name; with a token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was registered, UTC
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do with it now, and of the rest why not
+    """
 
 
 class CloudAccountDetail(Model):
     id: str
+    """
+    Of the account here: acc_…; what orders of clusters name
+    """
+
     name: str
+    """
+    For people; unique in the organisation, without regard to case
+    """
+
     provider: str
+    """
+    aws or gcp
+    """
+
     role_arn: str | None
     """
     aws: the role that the control plane takes on
@@ -4733,15 +7414,35 @@ class CloudAccountDetail(Model):
     """
 
     settings: AccountSettings
+    """
+    How machines are made in it, as it was registered
+    """
+
     check: AccountCheck
+    """
+    What the last check found, and whether one is being made
+    """
+
     clusters: int
     """
     Living clusters in the account
     """
 
     created_by: str
+    """
+    E-mail address of who registered it, or a service account's name; with a token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was registered, UTC
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do with it now, and of the rest why not
+    """
+
     setup: list[SetupStep]
     """
     What has to be done in the cloud, with everything filled in
@@ -4750,7 +7451,14 @@ class CloudAccountDetail(Model):
 
 class CloudAccountPage(Model):
     items: list[CloudAccount]
+    """
+    Newest first, without those that were deleted
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class ClusterBackups(Model):
@@ -4764,9 +7472,24 @@ class ClusterBackups(Model):
     """
 
     tables_read_at: AwareDatetime | None
+    """
+    When that was; null: not yet. Asking has them read every ten minutes for a day
+    """
+
     complete: int
+    """
+    How many complete backups there are of it
+    """
+
     last_complete_at: AwareDatetime | None
+    """
+    When the newest of these was taken; null: there is none
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: create_backup, clone_cluster and create_backup_schedule
+    """
 
 
 class ClusterFilter(Model):
@@ -4785,6 +7508,10 @@ class ClusterFilter(Model):
     """
 
     engine: str | None = None
+    """
+    Clusters with this engine: cassandra or scylla
+    """
+
     zone: str | None = None
     """
     Clusters with nodes in this zone
@@ -4803,6 +7530,10 @@ class ClusterFilter(Model):
 
 class ClusterNetwork(Model):
     provider: str
+    """
+    Of the cluster: aws, gcp or local
+    """
+
     firewall: bool
     """
     Its networks have a firewall, which lets in whom the allowlist names
@@ -4814,13 +7545,32 @@ class ClusterNetwork(Model):
     """
 
     datacenters: list[DatacenterNetwork]
+    """
+    In the cluster's order
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: create_network_connection
+    """
 
 
 class ClusterOperation(Model):
     id: str
+    """
+    op_…; get_operation takes it
+    """
+
     kind: str
+    """
+    Stable, for programs: create_cluster, scale_cluster, upgrade_cluster ...
+    """
+
     state: OperationState
+    """
+    pending, running, blocked, paused or cancelling: it is open
+    """
+
     progress: float
     """
     0 to 1
@@ -4856,6 +7606,9 @@ class ClusterUpdate(Model):
     """
 
     healing: HealingWish | None = None
+    """
+    What is done when a node is broken; of it, too, what is left out, or null, stays as it is
+    """
 
 
 class Connection(Model):
@@ -4865,10 +7618,30 @@ class Connection(Model):
     """
 
     contact_points: list[str]
+    """
+    IP addresses of its nodes; empty while there is none
+    """
+
     port: int
+    """
+    For CQL, the same on every node: 9042
+    """
+
     datacenter: str
+    """
+    What drivers need as the local data centre: the cluster's first; near another one use its name
+    """
+
     username: str
+    """
+    Of the administrator's role in the database
+    """
+
     tls: bool
+    """
+    Always true: with the certificate authority below
+    """
+
     ca_certificate: str
     """
     PEM of the cluster's own CA
@@ -4885,6 +7658,9 @@ class Connection(Model):
     """
 
     snippets: list[Snippet]
+    """
+    For common drivers; empty while there is no address
+    """
 
 
 class CostChange(Model):
@@ -4894,7 +7670,15 @@ class CostChange(Model):
     """
 
     cluster: CostCluster | None
+    """
+    Whose cost changed; null: what belongs to no cluster
+    """
+
     item: Item
+    """
+    What changed, as the price book names it
+    """
+
     micros: int
     """
     How much more; below zero: less
@@ -4903,13 +7687,25 @@ class CostChange(Model):
 
 class CostChanges(Model):
     month: str
+    """
+    The one that is compared with the month before: 2026-11
+    """
+
     days: int
     """
     Whole days that are compared, of this month and of the one before
     """
 
     before: int
+    """
+    Micro-dollars of those days of the month before
+    """
+
     now: int
+    """
+    Micro-dollars of those days of this month
+    """
+
     micros: int
     """
     now - before: the sum of all changes
@@ -4933,7 +7729,15 @@ class CostChanges(Model):
 
 class CostItem(Model):
     micros: int
+    """
+    Micro-dollars: all parts together. Corrections may make it fall below zero
+    """
+
     parts: CostParts
+    """
+    What it was spent on, in micro-dollars
+    """
+
     unmeasured: int | None
     """
     Of it: shared, because there were no metrics of the hour. null: of tables it is in what is shared
@@ -4945,6 +7749,10 @@ class CostItem(Model):
     """
 
     writes: int | None
+    """
+    On all replicas; null: not told of this group
+    """
+
     per_million_requests: int | None
     """
     Compute and traffic of a million reads and writes
@@ -4961,13 +7769,32 @@ class CostItem(Model):
     """
 
     table: CostTableName | None
+    """
+    With group=table; null: another group, whose items are no tables
+    """
 
 
 class Costs(Model):
     from_: date_aliased = Field(..., alias="from")
+    """
+    First day, of UTC
+    """
+
     to: date_aliased
+    """
+    First day not in it any more, of UTC
+    """
+
     currency: str
+    """
+    USD
+    """
+
     group: CostGroup
+    """
+    What the items are, as it was asked for
+    """
+
     total: SpentAmounts
     """
     Of all pages: the sum of all groups
@@ -4984,6 +7811,9 @@ class Costs(Model):
     """
 
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class CqlConsole(Model):
@@ -5000,19 +7830,42 @@ class CqlConsole(Model):
 
 class CqlSchemaKeyspace(Model):
     name: str
+    """
+    Written as it is in the database
+    """
+
     system: bool
     """
     The engine's own
     """
 
     replication: dict[str, str]
+    """
+    Class and replicas by data centre, as the engine tells them: {"class": ..., "local-local-1": "3"}
+    """
+
     tables: list[CqlSchemaTable]
+    """
+    Materialized views, too
+    """
+
     types: list[CqlSchemaType]
+    """
+    User-defined ones; empty: none
+    """
+
     functions: list[CqlSchemaFunction]
+    """
+    User-defined functions and aggregates; empty: none
+    """
 
 
 class CqlSchemaTree(Model):
     keyspaces: list[CqlSchemaKeyspace]
+    """
+    The engine's own ones, too
+    """
+
     left: int
     """
     How many columns were not told: there are too many
@@ -5021,22 +7874,70 @@ class CqlSchemaTree(Model):
 
 class CqlStatement(Model):
     id: str
+    """
+    cql_…; get_cql_statement takes it
+    """
+
     kind: StatementKind
+    """
+    statement: of run_cql. schema: of read_cql_schema
+    """
+
     session_id: str
+    """
+    cqs_…, of the session in which it was run
+    """
+
     role: str
+    """
+    Of the database, as which it was run
+    """
+
     verb: str
+    """
+    Its first word in capitals, BATCH for a batch; empty for the kind schema
+    """
+
     reads: bool
+    """
+    It changes nothing: SELECT, DESCRIBE or LIST
+    """
+
     statement: str
     """
     Without passwords
     """
 
     keyspace: str | None
+    """
+    Of names without one; null: none
+    """
+
     consistency: Consistency
+    """
+    Consistency level, of reads as of writes
+    """
+
     page_size: int
+    """
+    Rows at most of the page that is there or asked for
+    """
+
     timeout_seconds: int
+    """
+    How long the engine is waited for
+    """
+
     tracing: bool
+    """
+    Whether the nodes write down what they do for it
+    """
+
     state: StatementState
+    """
+    waiting: no worker has it yet. running: a node does. answered, failed and cancelled: it has ended. Asking for its next page begins anew with waiting
+    """
+
     page: int
     """
     From 1: which one is asked for, or is there
@@ -5048,26 +7949,64 @@ class CqlStatement(Model):
     """
 
     node_id: str | None
+    """
+    nod_…, of the node that runs or ran it; null: none yet
+    """
+
     asked_at: AwareDatetime
+    """
+    When it was ordered, UTC
+    """
+
     ended_at: AwareDatetime | None
+    """
+    When it, or its last page, ended, UTC; null: it has not
+    """
+
     microseconds: int | None
+    """
+    Until the engine's answer, of the last page, as the node saw it; null: there was none
+    """
+
     rows: int
     """
     Of all pages fetched so far
     """
 
     problem: CqlProblem | None
+    """
+    Why it failed; null: it has not
+    """
 
 
 class CqlStatementList(Model):
     items: list[CqlStatement]
+    """
+    The caller's own of the last 30 days, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class CqlTrace(Model):
     id: str
+    """
+    A UUID, of the session in system_traces
+    """
+
     coordinator: str
+    """
+    Address of the node that ran it for the client; empty: not written down in time
+    """
+
     started_at: AwareDatetime | None
+    """
+    When it began, UTC, by that node's clock; null: not written down in time
+    """
+
     microseconds: int | None
     """
     Of the whole; null: not written down in time, events may be missing
@@ -5081,17 +8020,40 @@ class CqlTrace(Model):
 
 class DashboardAbout(Model):
     id: Dashboard
+    """
+    By which the parameter dashboard asks for it
+    """
+
     title: str
+    """
+    For people, for example Operating system
+    """
+
     charts: list[ChartAbout]
+    """
+    In the order in which to show them
+    """
 
 
 class DatabaseRole(Model):
     name: str
+    """
+    As the database has it
+    """
+
     can_login: bool
+    """
+    Whether it can sign in
+    """
+
     is_superuser: bool
+    """
+    Itself; see superuser_through for what it is through other roles
+    """
+
     superuser_through: str | None
     """
-    The role that makes it a superuser, who may do everything
+    The role that makes it a superuser, who may do everything: itself or one that it is a member of; null: it is none
     """
 
     is_administrator: bool
@@ -5100,6 +8062,10 @@ class DatabaseRole(Model):
     """
 
     member_of: list[str]
+    """
+    Roles of which it is a member directly, by name; what it holds through them is in effective
+    """
+
     cidrs: list[str]
     """
     From where it may sign in; empty: from everywhere
@@ -5116,12 +8082,19 @@ class DatabaseRole(Model):
     """
 
     password: RolePassword | None
+    """
+    null: its password was not made here, so it is not known
+    """
+
     expires_at: AwareDatetime | None
     """
     When it is taken away by itself; null: it stays
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: update_role, delete_role, grant_role, revoke_role, rotate_role_password and reveal_role_password
+    """
 
 
 class DatabaseRoles(Model):
@@ -5141,23 +8114,70 @@ class DatabaseRoles(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: create_role and refresh_roles
+    """
 
 
 class Diagnosis(Model):
     id: str
+    """
+    Id of the question: dgn_…
+    """
+
     question: Question
+    """
+    As asked
+    """
+
     title: str
+    """
+    The question in words
+    """
+
     node_id: str
+    """
+    Id of the node that was asked
+    """
+
     node_name: str
+    """
+    Name of that node
+    """
+
     parameters: dict[str, str | int]
+    """
+    As given; what was left out is not in it
+    """
+
     state: DiagnosisState
+    """
+    asked (no answer yet), answered, failed (see problem) or cancelled
+    """
+
     asked_by: str
+    """
+    Who asked: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     asked_at: AwareDatetime
+    """
+    When it was asked; a day later question and answer are forgotten
+    """
+
     answered_at: AwareDatetime | None
+    """
+    When it was answered, failed or was cancelled; null: not yet
+    """
+
     operation_id: str
+    """
+    Id of the operation that asks the node: cancel it to stop sampling
+    """
+
     problem: DiagnosisProblem | None
     """
-    Why there is no answer
+    Why there is no answer; null: it did not fail
     """
 
 
@@ -5173,13 +8193,31 @@ class DiskFigure(Model):
     """
 
     verdict: Verdict
+    """
+    stable: it spreads by at most 5 % of the median. usable: 15 %. noisy: more
+    """
 
 
 class DiskFigures(Model):
     read_iops: DiskFigure
+    """
+    Random reads of 4 KiB per second
+    """
+
     read_bandwidth: DiskFigure
+    """
+    Sequential reads, bytes per second
+    """
+
     write_iops: DiskFigure
+    """
+    Random writes of 4 KiB per second
+    """
+
     write_bandwidth: DiskFigure
+    """
+    Sequential writes, bytes per second
+    """
 
 
 class DiskMeasurement(Model):
@@ -5188,9 +8226,25 @@ class DiskMeasurement(Model):
     """
 
     measured_at: AwareDatetime
+    """
+    When it was, by the machine's clock
+    """
+
     verdict: Verdict
+    """
+    The worst of its four figures. stable: it spreads by at most 5 % of the median. usable: 15 %. noisy: more
+    """
+
     warnings: list[str]
+    """
+    Sentences about how it was measured; empty: there is nothing to say
+    """
+
     figures: DiskFigures
+    """
+    What was found
+    """
+
     cluster: ClusterDisks | None
     """
     null: all measurements of the cluster are noisy
@@ -5203,7 +8257,15 @@ class Download(Model):
     """
 
     items: list[DownloadItem]
+    """
+    At most 500 objects, and with the first answer the manifests before them
+    """
+
     expires_at: AwareDatetime
+    """
+    When the addresses end
+    """
+
     next_after: str | None
     """
     To be asked with for the rest; null: these were the last
@@ -5242,19 +8304,54 @@ class DrillOrder(Model):
 
 class DrillSchedule(Model):
     cron: str | None
+    """
+    minute hour day-of-month month day-of-week; null: it goes by interval_minutes
+    """
+
     interval_minutes: int | None
+    """
+    Elapsed minutes from one turn to the next; null: it goes by cron
+    """
+
     time_zone: str
+    """
+    Of cron: IANA name
+    """
+
     selection: list[TableChoice]
+    """
+    What is restored; empty: all that is in the backup
+    """
+
     shape: DrillShape
+    """
+    zones: one node in each zone of the cluster. one: one node
+    """
+
     compare_live: bool
+    """
+    Whether the cluster's own tables are read too, and compared
+    """
+
     enabled: bool
+    """
+    false: it makes no drills, and due_at is null
+    """
+
     due_at: AwareDatetime | None
+    """
+    When it makes the next drill; null: it does not
+    """
+
     skipped: str | None
     """
     Why its last turn was passed over; null: it was not
     """
 
     created_by: str
+    """
+    Who set it last: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
 
 
 class DrillScheduleOrder(Model):
@@ -5267,6 +8364,10 @@ class DrillScheduleOrder(Model):
     """
 
     interval_minutes: int | None = None
+    """
+    Elapsed minutes from one turn to the next, 60 to 527040 (366 days); instead of cron, one of the two
+    """
+
     time_zone: str = "UTC"
     """
     Of cron, for example Europe/Vienna
@@ -5288,12 +8389,27 @@ class DrillScheduleOrder(Model):
     """
 
     enabled: bool = True
+    """
+    false: no further drills by itself
+    """
 
 
 class DrillTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     verdict: DrillVerdict
+    """
+    equal: row for row as live. changed: so where nothing was written since. read: every row, but not compared. lacks, differs: not as it was, which fails the drill
+    """
+
     rows: int
     """
     Read from the restored cluster
@@ -5315,6 +8431,9 @@ class DrillTable(Model):
     """
 
     note: str
+    """
+    The verdict in a sentence; empty: there is nothing to say
+    """
 
 
 class DynamoDbBill(Model):
@@ -5324,13 +8443,20 @@ class DynamoDbBill(Model):
     """
 
     lines: list[DynamoDbCostLine]
+    """
+    Writes, reads, storage
+    """
+
     total: CostAmounts
+    """
+    Of all lines
+    """
 
 
 class ErrorDetail(Model):
     code: str
     """
-    Stable, for programs: invalid_field, not_found, operation_in_progress ...
+    Stable, for programs: invalid_field, cluster_not_found ... All are in docs/errors.md
     """
 
     message: str
@@ -5354,6 +8480,10 @@ class ErrorDetail(Model):
     """
 
     docs_url: str | None = None
+    """
+    A page that tells more; left out where there is none
+    """
+
     request_id: str
     """
     Quote it when you ask for help; it is in the logs and the audit log too
@@ -5362,14 +8492,29 @@ class ErrorDetail(Model):
 
 class EstimateLine(Model):
     item: Item
+    """
+    What is paid for, as the price book names it
+    """
+
     name: str
+    """
+    Machine type or class of storage; empty: the item has neither
+    """
+
     formula: str
     """
     How it is worked out, per hour, in words
     """
 
     amounts: CostAmounts
+    """
+    What the line comes to
+    """
+
     price: EstimatePrice
+    """
+    By which it is worked out
+    """
 
 
 class EstimateOrder(Model):
@@ -5377,8 +8522,20 @@ class EstimateOrder(Model):
         extra="forbid",
     )
     provider: str
+    """
+    As the price book has it
+    """
+
     region: str
+    """
+    As the provider calls it; where no price of it is known, that of the reference region is borrowed
+    """
+
     machine_type: str
+    """
+    As the price book has it; one without a price makes no bills
+    """
+
     nodes: int
     """
     Of all zones together
@@ -5408,6 +8565,10 @@ class EstimateOrder(Model):
         {"reads_per_second": 0, "writes_per_second": 0, "row_bytes": 0, "clients_in_zone": False},
         validate_default=True,
     )
+    """
+    Of the cluster and of every alternative; left out: no traffic between zones
+    """
+
     backup_bytes: int = 0
     """
     All backups together, as they are stored
@@ -5440,20 +8601,40 @@ class Finding(Model):
     """
 
     id: str
+    """
+    Id of the finding: fnd_…
+    """
+
     cluster_id: str | None
+    """
+    Id of the cluster that it is about; null: none
+    """
+
     cluster_name: str | None
+    """
+    Name of that cluster; null: it is about none
+    """
+
     subject: str
     """
-    Id of the node, or the provider's name of what was found
+    Id of what it is about: a node, cluster, backup or schedule; or the provider's name of what was found
     """
 
     subject_name: str
+    """
+    For people: name of the node, or of whatever the subject is
+    """
+
     code: str
     """
     Stable, for programs: engine-down, machine-dead, disk-filling ...
     """
 
     severity: Severity
+    """
+    info, warning or critical: it may change while it is open
+    """
+
     sentence: str
     """
     What was found and what it means
@@ -5465,6 +8646,10 @@ class Finding(Model):
     """
 
     state: FindingState
+    """
+    open: it is wrong now. closed: it is over
+    """
+
     action: str
     """
     What the control plane did about it, or why it did nothing; may be empty
@@ -5481,8 +8666,19 @@ class Finding(Model):
     """
 
     first_seen_at: AwareDatetime
+    """
+    When it began, as far as that is known; else when it was found
+    """
+
     last_seen_at: AwareDatetime
+    """
+    When it was last looked at and still so
+    """
+
     closed_at: AwareDatetime | None
+    """
+    When it was over; null: it is open
+    """
 
 
 class FindingFilter(Model):
@@ -5496,6 +8692,10 @@ class FindingFilter(Model):
     """
 
     severity: Severity | None = None
+    """
+    Only findings of exactly this severity
+    """
+
     code: str | None = None
     """
     Only findings of this kind: engine-down, machine-dead ...
@@ -5504,7 +8704,14 @@ class FindingFilter(Model):
 
 class FindingPage(Model):
     items: list[Finding]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class FiringAlert(Model):
@@ -5514,23 +8721,75 @@ class FiringAlert(Model):
     """
 
     cluster_id: str
+    """
+    clu_…, of the cluster in which it fires
+    """
+
     cluster_name: str
+    """
+    As it is called now
+    """
+
     rule: str
+    """
+    Stable, for programs: node-down, disk-80 ...
+    """
+
     title: str
+    """
+    The rule in words: Disk 80 % full
+    """
+
     severity: Severity
+    """
+    info, warning or critical, as the rule has it
+    """
+
     sentence: str
+    """
+    What it is about, with the value now and the limit: Disk 80 % full: 83.1 % (limit 80.0 %): orders-a-1
+    """
+
     hint: str
+    """
+    What to do about it; empty: a rule that this release does not have
+    """
+
     node_id: str | None
+    """
+    nod_…; null: it is not about one node
+    """
+
     node_name: str | None
+    """
+    null: it is not about one node, or that node is not known
+    """
+
     keyspace: str | None
+    """
+    null: it is not about a table
+    """
+
     table: str | None
+    """
+    null: it is not about a table
+    """
+
     labels: dict[str, str]
+    """
+    All of Prometheus' labels but alertname and organisation: rule, severity, cluster, node and the like
+    """
+
     value: float | None
     """
     In the rule's unit
     """
 
     starts_at: AwareDatetime
+    """
+    Since when it fires, UTC
+    """
+
     silenced_by: list[str]
     """
     Ids of silences because of which nobody is told
@@ -5549,12 +8808,19 @@ class FiringAlerts(Model):
     """
 
     total: int
+    """
+    How many fire, silenced and inhibited ones and those beyond the 500, too
+    """
+
     counts: list[FiringCount]
     """
     Of all, by cluster; those with none of which people are told are not here
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may create_alert_silence, and why not
+    """
 
 
 class FirstBoot(Model):
@@ -5563,9 +8829,24 @@ class FirstBoot(Model):
     """
 
     state: BootState
+    """
+    succeeded, failed or pending; succeeded when every step has
+    """
+
     started_at: AwareDatetime
+    """
+    When it began, by the machine's clock
+    """
+
     duration_ms: int
+    """
+    Milliseconds since its begin, until it ended or so far
+    """
+
     steps: list[FirstBootStep]
+    """
+    In the order in which they are done
+    """
 
 
 class Healing(Model):
@@ -5591,20 +8872,40 @@ class Healing(Model):
 
 class Image(Model):
     id: str
+    """
+    Of the image here: img_…; its cloud calls it cloud_id
+    """
+
     state: ImageState
     """
     default: new machines are made from it. deprecated: for no new cluster; what runs goes on
     """
 
     provider: str
+    """
+    aws or gcp
+    """
+
     region: str | None
     """
     null: all regions
     """
 
     architecture: str
+    """
+    Of the machines that it is for: x86_64 or arm64
+    """
+
     engine: str
+    """
+    That is installed in it: cassandra or scylla
+    """
+
     engine_version: str
+    """
+    That is installed in it, for example 5.0.5
+    """
+
     cloud_id: str
     """
     What the cloud calls it
@@ -5616,58 +8917,144 @@ class Image(Model):
     """
 
     agent_version: str
+    """
+    Of the agent that is installed in it; empty: not told
+    """
+
     base: str
+    """
+    Operating system that it was made from, for example debian-12; empty: not told
+    """
+
     sbom: str
     """
     Where the SPDX document is; may be a path inside the image
     """
 
     registered_by: str
+    """
+    E-mail address of who made it known, with a token's name in brackets if one was used; or the command that did
+    """
+
     registered_at: AwareDatetime
+    """
+    When it was made known, UTC
+    """
+
     deprecated_at: AwareDatetime | None
+    """
+    When it was deprecated, UTC; null: it is not
+    """
+
     deprecated_by: str
+    """
+    Who deprecated it, as registered_by; empty: it is not deprecated
+    """
+
     deprecation_reason: str
+    """
+    A sentence for the people whose clusters run from it; empty: it is not deprecated
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do with it now, and of the rest why not
+    """
 
 
 class ImagePage(Model):
     items: list[Image]
+    """
+    Newest first, deprecated ones among them
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class Import(Model):
     id: str
+    """
+    Id of the import: imp_…
+    """
+
     cluster_id: str
+    """
+    Id of the cluster that it is brought into
+    """
+
     cluster_name: str
+    """
+    Name of that cluster
+    """
+
     location_id: str
+    """
+    Id of the location where the files lie
+    """
+
     path: str
+    """
+    Below the organisation's place in the location; empty: all of it
+    """
+
     layout: ImportLayout
+    """
+    files: folders KEYSPACE/TABLE or KEYSPACE/TABLE-ID. medusa: as cassandra-medusa writes backups
+    """
+
     backup_name: str | None
+    """
+    Of Medusa; null: layout files
+    """
+
     dry_run: bool
     """
     Only looked at
     """
 
     state: ImportState
+    """
+    running, checked (only looked at: see problems), succeeded or cancelled
+    """
+
     tables: list[ImportTable]
     """
     What was found; empty as long as nobody has looked
     """
 
     nodes: list[ImportNode]
+    """
+    What each node of the cluster fetches, in the cluster's order
+    """
+
     problems: list[str]
     """
     All that is against it; empty: nothing that is known
     """
 
     warnings: list[str]
+    """
+    Sentences about what to know of it; none of them stands in the way
+    """
+
     same_shape: bool
+    """
+    true: each node gets the files of one node. false: each gets all and keeps what is in its ranges; also as long as nobody has looked
+    """
+
     bytes: int
     """
     To fetch, of all nodes
     """
 
     fetched_bytes: int
+    """
+    Bytes that are fetched and verified, of all nodes
+    """
+
     repair_wanted: bool
     """
     Its tables are repaired when it has ended
@@ -5679,9 +9066,24 @@ class Import(Model):
     """
 
     operation_id: str | None
+    """
+    Id of the operation that looks or brings it, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended; null: it is running
+    """
 
 
 class ImportList(Model):
@@ -5691,6 +9093,9 @@ class ImportList(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: plan_import and create_import
+    """
 
 
 class ImportOrder(Model):
@@ -5703,7 +9108,7 @@ class ImportOrder(Model):
     )
     location_id: str | None = None
     """
-    null: the installation's
+    null: the installation's; where it has none, your oldest
     """
 
     path: str = ""
@@ -5712,9 +9117,13 @@ class ImportOrder(Model):
     """
 
     layout: ImportLayout = "files"
+    """
+    files: folders KEYSPACE/TABLE or KEYSPACE/TABLE-ID. medusa: as cassandra-medusa writes backups
+    """
+
     backup_name: str | None = None
     """
-    Of layout medusa
+    Of layout medusa, which needs it: name of the backup; null with layout files
     """
 
     selection: list[TableChoice] = Field([], validate_default=True)
@@ -5745,43 +9154,129 @@ class ImportOrder(Model):
 
 class Invitation(Model):
     id: str
+    """
+    inv_…; revoke_invitation takes it
+    """
+
     email: str
+    """
+    Whom it is for, in lower case
+    """
+
     role: Role
+    """
+    What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
     """
 
     state: Literal["open", "accepted", "revoked", "expired"]
+    """
+    open: the link works. expired: its time is over. accepted and revoked: it ended before
+    """
+
     created_by: str | None
+    """
+    E-mail address of who invited; null: a service account did, or the person is gone
+    """
+
     created_at: AwareDatetime
+    """
+    When the link was made, UTC
+    """
+
     expires_at: AwareDatetime
+    """
+    Until when the link works, UTC: seven days
+    """
+
     accepted_at: AwareDatetime | None
+    """
+    When they joined, UTC; null: they did not by this link
+    """
+
     revoked_at: AwareDatetime | None
+    """
+    When the link was made useless, UTC: by somebody, or, where it had expired, by a newer one; null: it was not
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may revoke_invitation, and why not
+    """
 
 
 class InvitationAccepted(Model):
     email: str
+    """
+    Of the account that joined: the one to sign in with
+    """
+
     organisation: OrganisationName
+    """
+    Which they are a member of now
+    """
 
 
 class InvitationCreated(Model):
     id: str
+    """
+    inv_…; revoke_invitation takes it
+    """
+
     email: str
+    """
+    Whom it is for, in lower case
+    """
+
     role: Role
+    """
+    What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
     """
 
     state: Literal["open", "accepted", "revoked", "expired"]
+    """
+    open: the link works. expired: its time is over. accepted and revoked: it ended before
+    """
+
     created_by: str | None
+    """
+    E-mail address of who invited; null: a service account did, or the person is gone
+    """
+
     created_at: AwareDatetime
+    """
+    When the link was made, UTC
+    """
+
     expires_at: AwareDatetime
+    """
+    Until when the link works, UTC: seven days
+    """
+
     accepted_at: AwareDatetime | None
+    """
+    When they joined, UTC; null: they did not by this link
+    """
+
     revoked_at: AwareDatetime | None
+    """
+    When the link was made useless, UTC: by somebody, or, where it had expired, by a newer one; null: it was not
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may revoke_invitation, and why not
+    """
+
     url: str
     """
     The link to send to the person. Shown once
@@ -5790,14 +9285,30 @@ class InvitationCreated(Model):
 
 class InvitationOffer(Model):
     email: str
+    """
+    Whom it is for: the address of the account that joins
+    """
+
     role: Role
+    """
+    What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
     """
 
     organisation_name: str
+    """
+    Which organisation they join
+    """
+
     expires_at: AwareDatetime
+    """
+    Until when the link works, UTC
+    """
+
     has_account: bool
     """
     true: accept with the password of the existing account
@@ -5809,37 +9320,78 @@ class InvitationOrder(Model):
         extra="forbid",
     )
     role: Role
+    """
+    A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+    """
+
     custom_role_id: str | None = None
     """
     Needed for the role custom, and only for it
     """
 
     email: str
+    """
+    Of the person, who must be no member and have no open invitation yet; kept in lower case
+    """
 
 
 class InvitationPage(Model):
     items: list[Invitation]
+    """
+    Open and closed ones, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class InvoiceLine(Model):
     cluster: CostCluster | None
+    """
+    Whose cost it is; null: what belongs to no cluster
+    """
+
     item: Item
+    """
+    What was paid for, as the price book names it
+    """
+
     provider: str
+    """
+    aws, gcp or local
+    """
+
     region: str
+    """
+    Of the provider, for example eu-west-1; empty: of none
+    """
+
     name: str
+    """
+    Machine type or class of storage; empty: the item has neither
+    """
+
     quantity: str
     """
     Decimal
     """
 
     unit: str
+    """
+    Of quantity: hours, GiB-months, months, million requests, GiB; of mark-up dollars
+    """
+
     price: int | None
     """
     Micro-dollars per unit; of mark-up millionths. null: none is in the book
     """
 
     micros: int
+    """
+    Micro-dollars; below zero: a correction took back
+    """
 
 
 class LogArchive(Model):
@@ -5848,24 +9400,59 @@ class LogArchive(Model):
     """
 
     cluster_id: str
+    """
+    Id of the cluster whose commit logs these are
+    """
+
     enabled: bool
+    """
+    Whether they are archived now
+    """
+
     keep_days: int | None
+    """
+    So far back, in days, a moment can be restored; null: it was never turned on
+    """
+
     interval_seconds: int | None
+    """
+    How old, in seconds, a write becomes at most before it is stored; null: it was never turned on
+    """
+
     location_id: str | None
+    """
+    Id of the location to which they go; null: it was never turned on
+    """
+
     location_name: str | None
+    """
+    Name of that location; null: it was never turned on
+    """
+
     lag_seconds: float | None
     """
     How old the newest moment is that all nodes have stored; null: none
     """
 
     stored_bytes: int
+    """
+    Bytes of what was archived, as it lies in the store, of all nodes
+    """
+
     nodes: list[ArchivedNode]
+    """
+    The nodes that archive now
+    """
+
     restorable: list[RestorableInterval]
     """
     Newest backup first
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: set_log_archive
+    """
 
 
 class MaintenanceWindow(Model):
@@ -5911,6 +9498,10 @@ class MaintenanceWindows(Model):
     """
 
     windows: list[MaintenanceWindow]
+    """
+    In the order in which they were given; empty: automatic work is done at any time
+    """
+
     openings: list[Opening]
     """
     Of the next two weeks, sorted; empty without windows
@@ -5929,17 +9520,44 @@ class MaintenanceWindowsWish(Model):
 
 class Member(Model):
     id: str
+    """
+    mem_…, of the membership; change_member_role and remove_member take it
+    """
+
     user_id: str
+    """
+    usr_…, of the person; the same in all their organisations
+    """
+
     email: str
+    """
+    Address that they sign in with
+    """
+
     name: str
+    """
+    As they wrote it themselves; may be empty
+    """
+
     role: Role
+    """
+    owner, admin, operator, viewer, or custom: one that the organisation made
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
     """
 
     created_at: AwareDatetime
+    """
+    When they joined, UTC
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may change_member_role and remove_member, and why not
+    """
 
 
 class MemberChange(Model):
@@ -5947,6 +9565,10 @@ class MemberChange(Model):
         extra="forbid",
     )
     role: Role
+    """
+    A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+    """
+
     custom_role_id: str | None = None
     """
     Needed for the role custom, and only for it
@@ -5955,19 +9577,42 @@ class MemberChange(Model):
 
 class MemberPage(Model):
     items: list[Member]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class MetricChart(Model):
     id: str
+    """
+    By which the parameter chart asks for it
+    """
+
     title: str
+    """
+    For people, for example CPU in use
+    """
+
     unit: Unit
+    """
+    Of its values. ratio: a share, of which 1 is all
+    """
+
     stacked: bool
     """
     Its lines are parts of a whole
     """
 
     series: list[MetricLine]
+    """
+    Its lines, at most 100; empty: there are no numbers of the time
+    """
+
     series_left_out: int
     """
     Of very many lines those with the highest values are told
@@ -5976,11 +9621,34 @@ class MetricChart(Model):
 
 class MetricEvent(Model):
     operation_id: str
+    """
+    For get_operation
+    """
+
     kind: str
+    """
+    As operations have it, for example rolling_restart
+    """
+
     title: str
+    """
+    For people, for example Restart node by node
+    """
+
     state: OperationState
+    """
+    Of the operation as it is now
+    """
+
     started_at: AwareDatetime
+    """
+    When it was started, UTC
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, UTC; null: it goes on
+    """
 
 
 class Metrics(Model):
@@ -5990,14 +9658,30 @@ class Metrics(Model):
     """
 
     age_seconds: float | None
+    """
+    Seconds since newest_at, to a tenth; null: see note
+    """
+
     note: str | None
     """
     Why there are no numbers, as far as known
     """
 
     from_: AwareDatetime = Field(..., alias="from")
+    """
+    Moment of the first point, UTC; what was asked for, put back to a multiple of step_seconds
+    """
+
     to: AwareDatetime
+    """
+    Moment of the last point, UTC; what was asked for, put back to a multiple of step_seconds
+    """
+
     step_seconds: int
+    """
+    Seconds between two points
+    """
+
     resolution: Resolution
     """
     raw: as nodes told, every 15 s, kept three days; rolled-up: every five minutes, for thirty days
@@ -6009,6 +9693,10 @@ class Metrics(Model):
     """
 
     charts: list[MetricChart]
+    """
+    Those that were asked for, in that order
+    """
+
     events: list[MetricEvent]
     """
     Operations on the cluster that were under way, oldest first
@@ -6017,21 +9705,65 @@ class Metrics(Model):
 
 class NewAlertReceiver(Model):
     id: str
+    """
+    rcv_…; get_alert_receiver takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
+
     kind: ReceiverKind
+    """
+    email, slack, pagerduty or webhook
+    """
+
     target: str
     """
     Where to; what is secret in it is left out
     """
 
     topics: list[Topic]
+    """
+    What it is told of: alerts, budgets, operations, audit; sorted
+    """
+
     severity: Severity
+    """
+    The least severe that is told
+    """
+
     cluster_ids: list[str]
+    """
+    Only of these clusters; empty: of all, and of what is about no cluster
+    """
+
     enabled: bool
+    """
+    false: nothing new is sent there but tests and what is replayed
+    """
+
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     last_delivery: AlertDelivery | None
+    """
+    The newest message for it that the caller may see; null: there was none in the last 30 days
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may test_alert_receiver, update_alert_receiver, delete_alert_receiver and rotate_alert_receiver_secret, and why not
+    """
+
     signing_secret: str | None
     """
     webhook: what messages are signed with; shown this once
@@ -6040,28 +9772,80 @@ class NewAlertReceiver(Model):
 
 class Node(Model):
     id: str
+    """
+    nod_…; get_cluster_node takes it
+    """
+
     name: str
+    """
+    Cluster, zone and a number; never used again in its cluster
+    """
+
     datacenter: str
+    """
+    Of the ring, as drivers call it: local-local-1
+    """
+
     zone: str
+    """
+    Of the provider: local-1a
+    """
+
     rack: str
+    """
+    Of the ring: the same as the zone
+    """
+
     machine_type: str
+    """
+    From the catalogue: local.small
+    """
+
     image: str | None
     """
     What its machine was made from, as the cloud calls it; null: not yet
     """
 
     state: NodeState
+    """
+    pending: its machine is not there yet. up: it serves. stopped: somebody stopped it. unobserved: its agent does not answer, which proves nothing. data_lost: its disks are blank. deleted: only its history is there
+    """
+
     state_reason: str
+    """
+    Why it is in this state, a sentence for people; empty: there is nothing to say
+    """
+
     address: str | None
+    """
+    IP address at which drivers and other nodes reach it; null: it has no machine
+    """
+
     host_id: str | None
     """
     The engine's own id of the node
     """
 
     engine_version: str | None
+    """
+    As it told last; null: it has not yet
+    """
+
     agent_version: str | None
+    """
+    Of the agent on its machine, as it told last; null: it has not yet
+    """
+
     is_seed: bool
+    """
+    Others find the ring by it; each zone has one
+    """
+
     tokens_count: int
+    """
+    How many tokens of the ring it was given
+    """
+
     observed_at: AwareDatetime | None
     """
     When the state was last looked at
@@ -6083,7 +9867,15 @@ class Node(Model):
     """
 
     disk_total_bytes: int | None
+    """
+    Of the file system with the engine's data; null: not known yet
+    """
+
     disk_free_bytes: int | None
+    """
+    Of the file system with the engine's data; null: not known yet
+    """
+
     data_bytes: int | None
     """
     Live data of this node, in bytes
@@ -6095,6 +9887,10 @@ class Node(Model):
     """
 
     engine_certificate_expires_at: AwareDatetime | None
+    """
+    When the certificate that it shows to drivers and other nodes ends, UTC; null: not known yet. It is renewed by itself before
+    """
+
     drift: list[NodeDrift]
     """
     Where its engine settings differ from what is wanted
@@ -6111,6 +9907,10 @@ class Node(Model):
     """
 
     created_at: AwareDatetime
+    """
+    When it was ordered, UTC
+    """
+
     allowed_actions: list[AllowedAction]
     """
     By kind of change: replace_node, restart_node ...
@@ -6119,20 +9919,47 @@ class Node(Model):
 
 class NodePage(Model):
     items: list[Node]
+    """
+    Without deleted ones, in the order of their position in the cluster
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class Operation(Model):
     id: str
+    """
+    op_…; get_operation takes it
+    """
+
     kind: str
+    """
+    Stable, for programs: create_cluster, backup, repair ...
+    """
+
     title: str
     """
     The kind in words: Create cluster
     """
 
     cluster_id: str | None
+    """
+    clu_…; null: it is not about one cluster
+    """
+
     cluster_name: str | None
+    """
+    As the cluster was called when it was ordered; null: it is not about one cluster
+    """
+
     state: OperationState
+    """
+    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+    """
+
     progress: float
     """
     0 to 1; only grows
@@ -6164,15 +9991,35 @@ class Operation(Model):
     """
 
     created_at: AwareDatetime
+    """
+    When it was asked for, UTC
+    """
+
     started_at: AwareDatetime | None
+    """
+    When its work began, UTC; null: not begun
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, UTC; null: it has not
+    """
+
     current: str | None
     """
     What is being done now: Start the engine on demo-local-1a-1
     """
 
     steps_done: int
+    """
+    Steps in the state done: fewer again while it is being taken back
+    """
+
     steps_total: int
+    """
+    Steps of its plan
+    """
+
     cancel_requested: bool
     """
     A cancel was asked for and is being, or will be, carried out
@@ -6189,6 +10036,9 @@ class Operation(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may cancel_operation, retry_operation, pause_operation and resume_operation, and why not
+    """
 
 
 class OperationFilter(Model):
@@ -6214,29 +10064,59 @@ class OperationFilter(Model):
 
 class OperationPage(Model):
     items: list[Operation]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class OperationStarted(Model):
     operation: Operation
+    """
+    What was begun: follow it with get_operation or stream_events
+    """
 
 
 class OperationStep(Model):
     position: int
+    """
+    From 0, in the order of the plan
+    """
+
     group: int
     """
     Steps of one group run side by side; groups run in order
     """
 
     name: str
+    """
+    Stable, for programs: ensure_machine
+    """
+
     title: str
+    """
+    For people: Start the machine
+    """
+
     target: str
     """
-    Id of the node it is about; empty: the cluster
+    Id of the node or data centre it is about; empty: the cluster
     """
 
     target_title: str
+    """
+    Name of what it is about, of a node for example; empty: the cluster as a whole
+    """
+
     state: StepState
+    """
+    pending: not begun. undoing and undone: taken back, as the operation is cancelled. skipped: it will not be begun for the same reason
+    """
+
     attempt: int
     """
     Failed tries in a row
@@ -6258,7 +10138,15 @@ class OperationStep(Model):
     """
 
     started_at: AwareDatetime | None
+    """
+    When it was begun, UTC; null: not begun
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it was done, UTC; null: it is not
+    """
+
     duration_seconds: float | None
     """
     Seconds so far, or in all; null: not started
@@ -6272,13 +10160,25 @@ class OrderCheck(Model):
     """
 
     name: str
+    """
+    Of the order; it is free now
+    """
+
     engine_version: str
     """
     The version that would be installed
     """
 
     datacenter: str
+    """
+    What drivers would call its data centre: local-local-1
+    """
+
     nodes_total: int
+    """
+    Nodes that would be made: of all zones together
+    """
+
     replicas: int
     """
     Copies of each row: one per zone
@@ -6310,20 +10210,47 @@ class OrderCheck(Model):
     """
 
     expected_seconds: int
+    """
+    How long it usually takes until the cluster serves
+    """
 
 
 class OrganisationRole(Model):
     id: str
+    """
+    rol_…; members, invitations and service accounts take it as custom_role_id
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
+
     description: str
+    """
+    What it is for, in the words of who made it; may be empty
+    """
+
     permissions: list[Permission]
+    """
+    What its holders may do; sorted
+    """
+
     tags: dict[str, list[str]] | None
     """
     It is only for clusters that have one of the values of each of these tags; null: for all
     """
 
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     members: int
     """
     How many people hold it
@@ -6340,6 +10267,9 @@ class OrganisationRole(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may update_organisation_role and delete_organisation_role, and why not
+    """
 
 
 class OrganisationRoleChange(Model):
@@ -6351,11 +10281,23 @@ class OrganisationRoleChange(Model):
         extra="forbid",
     )
     name: str | None = None
+    """
+    Unique in the organisation, whatever its case, and none of a built-in role; null: stays
+    """
+
     description: str | None = None
+    """
+    What it is for, one line of 300 characters at most; null: stays
+    """
+
     permissions: list[Permission] | None = None
+    """
+    In the place of those before; nothing that the caller does not hold; null: stays
+    """
+
     tags: dict[str, list[str]] | None = None
     """
-    null: for all clusters
+    In the place of those before; left out: stays; null: for all clusters
     """
 
 
@@ -6365,17 +10307,35 @@ class OrganisationRoleOrder(Model):
     )
     name: str
     """
-    Unique in the organisation
+    Unique in the organisation, whatever its case, and none of a built-in role
     """
 
     description: str = ""
+    """
+    What it is for, one line of 300 characters at most
+    """
+
     permissions: list[Permission]
+    """
+    What its holders may do, of those that get_role_choices lists; nothing that the caller does not hold
+    """
+
     tags: dict[str, list[str]] | None = None
+    """
+    It is only for clusters that have one of the values of each of these tags; null: for all
+    """
 
 
 class OrganisationRolePage(Model):
     items: list[OrganisationRole]
+    """
+    Those that the organisation made, newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class PlannedChange(Model):
@@ -6385,7 +10345,15 @@ class PlannedChange(Model):
     """
 
     title: str
+    """
+    What is done, in a few words, for example Add 3 nodes to aws-eu-west-1, 1 per zone
+    """
+
     mode: Mode
+    """
+    in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why
+    """
+
     change: dict[str, Any] | None
     """
     The body with which change_cluster carries it out; null where it can never be
@@ -6412,13 +10380,25 @@ class PlannedChange(Model):
     """
 
     steps: list[PlannedWork]
+    """
+    Each kind of work once, in the order in which it is first done; empty where the change itself is not possible
+    """
+
     steps_total: int
+    """
+    Steps of the operation; the same kind of work on several nodes counts several times
+    """
+
     nodes_touched: list[str]
     """
     Names of the nodes that are added, removed, restarted or changed
     """
 
     expected_seconds: int
+    """
+    Seconds that it will take, by experience and the size of the data; 0 where the change itself is not possible
+    """
+
     cost_per_month_micros: int | None
     """
     Change of the cost of machines on demand, mark-up and fees per month, in millionths of a US dollar; null where a machine type has no price
@@ -6430,6 +10410,10 @@ class PlannedChange(Model):
     """
 
     warnings: list[str]
+    """
+    What to know before it begins, a sentence each; empty: nothing
+    """
+
     cancellable: str
     """
     Until when it can be cancelled, a sentence
@@ -6442,13 +10426,25 @@ class Price(Model):
     """
 
     id: str
+    """
+    Of the price: prc_…
+    """
+
     provider: str
+    """
+    aws, gcp or local
+    """
+
     region: str | None
     """
     null: all regions of the provider
     """
 
     item: Item
+    """
+    What it is a price of
+    """
+
     name: str
     """
     Machine type or class of storage; may be empty
@@ -6475,21 +10471,44 @@ class Price(Model):
     """
 
     includes_local_disk: bool | None
+    """
+    Of machines: the price is with their local disks; null: not told, or no machine
+    """
+
     valid_from: AwareDatetime
+    """
+    The full hour from which on it counts, UTC; may be to come
+    """
+
     source: str
+    """
+    Where the figure is from, for people; may be empty
+    """
+
     source_date: date_aliased | None
+    """
+    Day of the source; null: not told
+    """
+
     assumption: bool
     """
     Nobody published it: a figure to begin with
     """
 
     note: str
+    """
+    Whatever else is to be known of it; may be empty
+    """
+
     created_by: str
     """
     Empty: came with the product
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do with it now, and of the rest why not
+    """
 
 
 class PriceList(Model):
@@ -6498,8 +10517,20 @@ class PriceList(Model):
     """
 
     id: str
+    """
+    Of the list: pls_…
+    """
+
     provider: str
+    """
+    aws or gcp
+    """
+
     region: str
+    """
+    As the provider calls it, for example eu-west-1
+    """
+
     tried_at: AwareDatetime
     """
     When somebody last tried to read it
@@ -6528,7 +10559,14 @@ class PriceList(Model):
 
 class PriceListPage(Model):
     items: list[PriceList]
+    """
+    Regions whose prices were first read last come first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class PriceOrder(Model):
@@ -6540,12 +10578,20 @@ class PriceOrder(Model):
         extra="forbid",
     )
     provider: str
+    """
+    Whose things they are
+    """
+
     region: str = ""
     """
     Empty: all regions of the provider
     """
 
     item: Item
+    """
+    What it is a price of; with it goes the unit, as list_prices tells it
+    """
+
     name: str = ""
     """
     Of machines and storage: the machine type, or the class of storage
@@ -6577,12 +10623,26 @@ class PriceOrder(Model):
     """
 
     source_date: date_aliased | None = None
+    """
+    Day of the figure; null: not told
+    """
+
     note: str = ""
+    """
+    Whatever else is to be known of it; shown as it is
+    """
 
 
 class PricePage(Model):
     items: list[Price]
+    """
+    Last added first, of all times
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class PriceUpload(Model):
@@ -6597,12 +10657,27 @@ class PriceUpload(Model):
 
 class PricesUploaded(Model):
     items: list[Price]
+    """
+    As they are in the book now, in the order in which they were sent
+    """
 
 
 class QuestionFacts(Model):
     question: Question
+    """
+    To be sent to ask_node
+    """
+
     title: str
+    """
+    The question in words
+    """
+
     description: str
+    """
+    What is answered, and by which command of nodetool
+    """
+
     takes: list[QuestionParameter]
     """
     Parameters that it has
@@ -6626,19 +10701,41 @@ class RepairAsked(Model):
     """
 
     mode: RepairWish | None
+    """
+    For all tables of the run; null: each table's own
+    """
+
     node_id: str | None
     """
     The node that was away, whose ranges are pulled
     """
 
     any_time: bool
+    """
+    true: it does not wait for a window
+    """
 
 
 class RepairMapNode(Model):
     id: str
+    """
+    Id of the node: nod_…
+    """
+
     name: str
+    """
+    Name of the node
+    """
+
     zone: str
+    """
+    Zone in which it is
+    """
+
     segments: list[RepairMapSegment]
+    """
+    The segments that it takes part in now; empty: it rests
+    """
 
 
 class RepairOrder(Model):
@@ -6663,8 +10760,20 @@ class RepairOrder(Model):
 
 class RepairPlan(Model):
     looked_at: AwareDatetime | None
+    """
+    When the sizes that it rests on were read; null: not yet, so nothing is known
+    """
+
     segments: int
+    """
+    How many segments all would be cut into
+    """
+
     bytes: int
+    """
+    Bytes to compare, of one copy
+    """
+
     seconds: float
     """
     Of open windows that it would take with the intensity as it is
@@ -6681,7 +10790,15 @@ class RepairPlan(Model):
     """
 
     tables: list[RepairPlanTable]
+    """
+    What would be repaired, by keyspace and name
+    """
+
     skipped: list[RepairTableWhy]
+    """
+    What would be left out, and why
+    """
+
     late: list[RepairTableName]
     """
     Would be repaired after their deadline
@@ -6695,8 +10812,19 @@ class RepairPlan(Model):
 
 class RepairPolicy(Model):
     mode: RepairWish
+    """
+    auto: as fits the table. incremental, full: always so, as far as its engine can. skip: not at all
+    """
+
     deadline_hours: int | None
+    """
+    Hours in which all of it shall be repaired; null: the usual five days
+    """
+
     priority: RepairPriority
+    """
+    high: it counts four times when the next table is chosen. low: a quarter
+    """
 
 
 class RepairPolicyWish(Model):
@@ -6708,66 +10836,184 @@ class RepairPolicyWish(Model):
         extra="forbid",
     )
     mode: RepairWish | None = None
+    """
+    auto: as fits the table. incremental, full: always so, as far as its engine can. skip: not at all
+    """
+
     deadline_hours: int | None = None
     """
     In which all of it shall be repaired; 0: the usual five days
     """
 
     priority: RepairPriority | None = None
+    """
+    high: it counts four times when the next table is chosen. low: a quarter
+    """
 
 
 class RepairRun(Model):
     id: str
+    """
+    Id of the run: rep_…
+    """
+
     operation_id: str
     """
     Pause, resume and stop it by this operation
     """
 
     reason: RepairRunReason
+    """
+    schedule, order (somebody asked), catch-up (a node was away too long), restore, import (what was brought is compared)
+    """
+
     state: RepairRunState
+    """
+    running (also paused), done, partial (some ranges could not be repaired), stopped (somebody did)
+    """
+
     asked: RepairAsked
+    """
+    What was ordered
+    """
+
     progress: float
+    """
+    0 to 1, by bytes; only grows
+    """
+
     segments_expected: int
+    """
+    How many segments there are by the first plan; failures and changes of the ring make more of them. 0: not planned yet
+    """
+
     segments_done: int
+    """
+    How many segments are repaired so far
+    """
+
     segments_given_up: int
+    """
+    How many segments could not be repaired, however they were cut; their ranges are named
+    """
+
     bytes_streamed: int
+    """
+    Bytes received and sent by the nodes that coordinated its segments, so far
+    """
+
     brake: RepairBrake
+    """
+    What slows it down because nodes are in trouble
+    """
+
     note: str
     """
     What it waits for, or why it ended as it did
     """
 
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     started_at: AwareDatetime | None
+    """
+    When its plan was made; null: not yet
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended; null: it is running
+    """
 
 
 class RepairRunDetail(Model):
     id: str
+    """
+    Id of the run: rep_…
+    """
+
     operation_id: str
     """
     Pause, resume and stop it by this operation
     """
 
     reason: RepairRunReason
+    """
+    schedule, order (somebody asked), catch-up (a node was away too long), restore, import (what was brought is compared)
+    """
+
     state: RepairRunState
+    """
+    running (also paused), done, partial (some ranges could not be repaired), stopped (somebody did)
+    """
+
     asked: RepairAsked
+    """
+    What was ordered
+    """
+
     progress: float
+    """
+    0 to 1, by bytes; only grows
+    """
+
     segments_expected: int
+    """
+    How many segments there are by the first plan; failures and changes of the ring make more of them. 0: not planned yet
+    """
+
     segments_done: int
+    """
+    How many segments are repaired so far
+    """
+
     segments_given_up: int
+    """
+    How many segments could not be repaired, however they were cut; their ranges are named
+    """
+
     bytes_streamed: int
+    """
+    Bytes received and sent by the nodes that coordinated its segments, so far
+    """
+
     brake: RepairBrake
+    """
+    What slows it down because nodes are in trouble
+    """
+
     note: str
     """
     What it waits for, or why it ended as it did
     """
 
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     started_at: AwareDatetime | None
+    """
+    When its plan was made; null: not yet
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended; null: it is running
+    """
+
     tables: list[RepairRunTable]
+    """
+    What it repairs, by its plan; empty: not planned yet
+    """
+
     skipped: list[RepairTableWhy]
+    """
+    What it leaves out, and why
+    """
+
     missing: list[RepairTableName]
     """
     Dropped since it was planned
@@ -6781,22 +11027,57 @@ class RepairRunDetail(Model):
 
 class RepairRunPage(Model):
     items: list[RepairRun]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class RepairSchedule(Model):
     enabled: bool
+    """
+    false: runs are only ordered by hand
+    """
+
     every_hours: int
+    """
+    Hours from one run's begin to the next's
+    """
+
     intensity: int
+    """
+    Share of its time, in percent, that a node may work for repairs: 1 to 100
+    """
+
     parallelism: int
+    """
+    Segments at once; 0: as many as the ring allows
+    """
+
     read_p99_target_ms: float | None
+    """
+    Milliseconds of the slowest hundredth of reads on a node, above which repairs slow down; null: there is no target
+    """
+
     windows: list[MaintenanceWindow]
+    """
+    In which segments may be started; empty: at any time
+    """
+
     open_now: bool
     """
     Always true without windows
     """
 
     next_opening: AwareDatetime | None
+    """
+    When the next window begins, also while one is open; null: there are no windows, or none begins again
+    """
+
     openings: list[Opening]
     """
     Of the next two weeks, sorted; empty without windows
@@ -6817,6 +11098,10 @@ class RepairScheduleWish(Model):
         extra="forbid",
     )
     enabled: bool | None = None
+    """
+    false: runs are only ordered by hand
+    """
+
     every_hours: int | None = None
     """
     Hours from one run's begin to the next's
@@ -6824,7 +11109,7 @@ class RepairScheduleWish(Model):
 
     intensity: int | None = None
     """
-    Share of its time, in percent, that a node may work for repairs
+    Share of its time, in percent, that a node may work for repairs: 1 to 100
     """
 
     parallelism: int | None = None
@@ -6834,7 +11119,7 @@ class RepairScheduleWish(Model):
 
     read_p99_target_ms: float | None = None
     """
-    Repairs slow down above it; 0: there is no target
+    Milliseconds of the slowest hundredth of reads on a node: repairs slow down above it; 0: there is no target
     """
 
     windows: list[MaintenanceWindow] | None = None
@@ -6845,55 +11130,156 @@ class RepairScheduleWish(Model):
 
 class RepairSegment(Model):
     id: str
+    """
+    Id of the segment: a number, as text
+    """
+
     keyspace: str
+    """
+    Keyspace of its tables
+    """
+
     tables: list[str]
+    """
+    Names of tables, without their keyspace
+    """
+
     mode: RepairMode
+    """
+    How it is repaired: incremental, full, or pull (a node fetches what it missed)
+    """
+
     state: RepairSegmentState
+    """
+    running, done, waiting (it failed and is tried again), replaced (others stand in its place, or its tables are gone), given-up
+    """
+
     ranges: int
     """
     How many
     """
 
     first_token: str
+    """
+    After which its first range begins: a number of 64 bits, as text
+    """
+
     last_token: str
+    """
+    With which its last range ends: a number of 64 bits, as text
+    """
+
     node_ids: list[str]
+    """
+    Ids of the nodes that take part; empty while it waits
+    """
+
     coordinator_id: str
+    """
+    Id of the node that was asked to repair it; may be empty while it waits
+    """
+
     attempt: int
+    """
+    1: the first try. What came of one that failed has one more
+    """
+
     expected_seconds: float
+    """
+    Seconds that it should take, by the table's rate so far; 0 while it waits
+    """
+
     started_at: AwareDatetime | None
+    """
+    When it was begun; null: it waits
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, well or not; null: it waits or runs
+    """
+
     bytes_streamed: int
+    """
+    Bytes received and sent by its coordinator; 0 until it is done
+    """
+
     error: RepairSegmentError | None
+    """
+    Why it failed, or what came before it did; null: nothing did
+    """
 
 
 class RepairSegmentPage(Model):
     items: list[RepairSegment]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class RepairStarted(Model):
     run: RepairRun
+    """
+    As it was ordered
+    """
+
     operation: Operation
+    """
+    The operation that does it: pause, resume and cancel this one
+    """
 
 
 class RepairTable(Model):
     keyspace: str
+    """
+    Keyspace of the table
+    """
+
     table: str
+    """
+    Name of the table, without its keyspace
+    """
+
     bytes: int
     """
     Of one copy, when it was looked at last
     """
 
     unrepaired_bytes: int
+    """
+    Bytes of one copy that no incremental repair has compared yet; of tablets all, as the engine does not tell
+    """
+
     replicas: int
+    """
+    Copies of each row, of all data centres together
+    """
+
     gc_grace_seconds: int
+    """
+    Seconds that replicas remember a deletion: the table's own setting
+    """
+
     mode: RepairMode
     """
     How the next run repairs it
     """
 
     mode_reason: str
+    """
+    Why so, in a sentence
+    """
+
     policy: RepairPolicy
+    """
+    What people want for it
+    """
+
     deadline_seconds: int
     """
     The policy's, at most half of gc_grace_seconds
@@ -6910,13 +11296,31 @@ class RepairTable(Model):
     """
 
     protection: RepairProtection
+    """
+    How much of gc_grace_seconds is used up: good (under half), amber, red (four fifths), over. unknown: a range was never repaired. not-needed: nothing to repair
+    """
+
     last_run_id: str | None
+    """
+    Id of the last run that repaired some of it; null: none did
+    """
+
     last_mode: str | None
+    """
+    incremental or full: how that run did it; null: none did
+    """
 
 
 class RepairTablePage(Model):
     items: list[RepairTable]
+    """
+    By keyspace and name
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class Repairs(Model):
@@ -6931,25 +11335,72 @@ class Repairs(Model):
     """
 
     tables: dict[str, int]
+    """
+    How many are protected how well; every word is there, also with 0
+    """
+
     current_run: RepairRun | None
+    """
+    The one that is going on or paused; null: none
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: run_repair
+    """
 
 
 class Restore(Model):
     id: str
+    """
+    Id of the restore: rst_…
+    """
+
     backup_id: str
+    """
+    Id of the backup that is restored
+    """
+
     cluster_id: str
+    """
+    Id of the cluster that is restored into
+    """
+
     cluster_name: str
+    """
+    Name of that cluster
+    """
+
     mode: RestoreMode
+    """
+    replace: tables were emptied first. add: beside what was there. copy: under new names. cluster: into a cluster that was named or ordered, where missing tables are created
+    """
+
     point_in_time: AwareDatetime | None
     """
     Until when; null: as the backup has it
     """
 
     tables: list[RestoreTable]
+    """
+    Each by name, with what it became
+    """
+
     state: RestoreState
+    """
+    running, succeeded or cancelled
+    """
+
     bytes: int
+    """
+    Bytes to fetch, of all nodes
+    """
+
     fetched_bytes: int
+    """
+    Of these bytes, those that are fetched and verified
+    """
+
     repair_wanted: bool
     """
     Its tables are repaired when it has ended
@@ -6966,27 +11417,82 @@ class Restore(Model):
     """
 
     operation_id: str | None
+    """
+    Id of the operation that restores, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended; null: it is running
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: take_over, of a copy
+    """
 
 
 class RestoreDetail(Model):
     id: str
+    """
+    Id of the restore: rst_…
+    """
+
     backup_id: str
+    """
+    Id of the backup that is restored
+    """
+
     cluster_id: str
+    """
+    Id of the cluster that is restored into
+    """
+
     cluster_name: str
+    """
+    Name of that cluster
+    """
+
     mode: RestoreMode
+    """
+    replace: tables were emptied first. add: beside what was there. copy: under new names. cluster: into a cluster that was named or ordered, where missing tables are created
+    """
+
     point_in_time: AwareDatetime | None
     """
     Until when; null: as the backup has it
     """
 
     tables: list[RestoreTable]
+    """
+    Each by name, with what it became
+    """
+
     state: RestoreState
+    """
+    running, succeeded or cancelled
+    """
+
     bytes: int
+    """
+    Bytes to fetch, of all nodes
+    """
+
     fetched_bytes: int
+    """
+    Of these bytes, those that are fetched and verified
+    """
+
     repair_wanted: bool
     """
     Its tables are repaired when it has ended
@@ -7003,11 +11509,35 @@ class RestoreDetail(Model):
     """
 
     operation_id: str | None
+    """
+    Id of the operation that restores, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended; null: it is running
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: take_over, of a copy
+    """
+
     nodes: list[RestoreNodeProgress]
+    """
+    How far each node is, in the cluster's order
+    """
+
     bytes_per_second: float | None
     """
     Of all nodes since it began; null: nothing is here yet
@@ -7021,7 +11551,14 @@ class RestoreDetail(Model):
 
 class RestorePage(Model):
     items: list[Restore]
+    """
+    Into the cluster, newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class RestorePlan(Model):
@@ -7030,23 +11567,55 @@ class RestorePlan(Model):
     """
 
     mode: RestoreMode
+    """
+    As asked
+    """
+
     point_in_time: AwareDatetime | None
+    """
+    As asked; null: as the backup has it
+    """
+
     log_bytes: int
     """
     Of commit logs, in the bytes to fetch
     """
 
     cluster_id: str | None
+    """
+    Id of the cluster that is restored into; null: one that is to be ordered
+    """
+
     tables: list[RestoreTable]
+    """
+    Each by name, also where all were asked for
+    """
+
     bytes: int
+    """
+    Bytes to be fetched, of all nodes; where the cluster is still to be ordered, the backup's own
+    """
+
     bundles: int
+    """
+    SSTables of these tables in the backup
+    """
+
     same_shape: bool
     """
     Every node gets what it gave; else each gets what overlaps its ranges
     """
 
     nodes: list[RestoreNode]
+    """
+    What each node fetches; empty: the cluster is still to be ordered
+    """
+
     differences: list[SchemaDifference]
+    """
+    Between the backup's tables and the cluster's; empty: none, or they were not read yet
+    """
+
     repair: bool
     """
     Whether the tables are repaired afterwards
@@ -7068,6 +11637,10 @@ class RestorePlan(Model):
     """
 
     warnings: list[str]
+    """
+    Sentences about what to know of it; none of them stands in the way
+    """
+
     problems: list[str]
     """
     Why it cannot be done; empty: it can
@@ -7076,15 +11649,29 @@ class RestorePlan(Model):
 
 class RestoreStarted(Model):
     restore: Restore
+    """
+    As it was ordered
+    """
+
     operation: Operation
+    """
+    The operation that restores
+    """
 
 
 class RoleChangeStarted(Model):
     operation: Operation
+    """
+    The operation that changes the role in the database, or reads roles
+    """
 
 
 class RoleChoices(Model):
     built_in: list[BuiltInRole]
+    """
+    The roles that every organisation has: what they hold is the same everywhere
+    """
+
     permissions: list[PermissionChoice]
     """
     What a role can be made of
@@ -7104,9 +11691,25 @@ class RunCommand(Model):
         extra="forbid",
     )
     kind: Literal["run_command"]
+    """
+    Tells which change it is
+    """
+
     command: TableCommand
+    """
+    What is done: flush, compact, cleanup, rewrite or refresh
+    """
+
     keyspace: str
+    """
+    As the engine has it: without quotes, upper and lower case count
+    """
+
     table: str
+    """
+    Of the keyspace, as the engine has it: without quotes, upper and lower case count
+    """
+
     node_ids: list[str] | None = None
     """
     In this order; null: all nodes, rack by rack
@@ -7134,40 +11737,95 @@ class Saving(Model):
     """
 
     rule: str
+    """
+    Stable, for programs: idle-cluster, under-used, newer-machines, reservation, cold-table, overdue-backups ...
+    """
+
     title: str
+    """
+    The rule in words
+    """
+
     cluster: SavingCluster
+    """
+    Whose costs it is about
+    """
+
     keyspace: str | None
     """
     null: it is about the cluster
     """
 
     table: str | None
+    """
+    null: it is about the cluster
+    """
+
     severity: AdviceSeverity
+    """
+    critical: data or service are at stake. warning: it costs something now. hint: it can be better
+    """
+
     micros: int
     """
     Micro-dollars a month
     """
 
     finding: str
+    """
+    What was found, in sentences with numbers
+    """
+
     evidence: list[Evidence]
+    """
+    The numbers that it rests on
+    """
+
     formula: str
     """
     How it was worked out
     """
 
     figure: Figure | None
+    """
+    Who measured or wrote what it rests on; null: nobody else did
+    """
+
     gain: str
+    """
+    What is to be expected, in sentences
+    """
+
     cost: str
+    """
+    What doing it costs or risks, in sentences
+    """
+
     statement: str
+    """
+    The CQL, or what to do; may be empty
+    """
+
     first_seen_at: AwareDatetime
+    """
+    Since when it is true, UTC; anew when it became true again
+    """
+
     last_seen_at: AwareDatetime
+    """
+    When it was found to be true last, UTC
+    """
 
 
 class Savings(Model):
     currency: str
+    """
+    Of all amounts: USD
+    """
+
     micros: int
     """
-    A month, of all pages: what can be saved together. Of a cluster either what is said about its machines counts, the largest of each data centre, or its cold tables; and its backups
+    Micro-dollars a month, of all pages: what can be saved together. Of a cluster either what is said about its machines counts, the largest of each data centre, or its cold tables; and its backups
     """
 
     count: int
@@ -7181,10 +11839,17 @@ class Savings(Model):
     """
 
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class Session(Model):
     authenticated: bool
+    """
+    false: nobody is signed in, and all but csrf_token is null or empty
+    """
+
     user: SessionUser | None
     """
     null when nobody is signed in
@@ -7201,6 +11866,10 @@ class Session(Model):
     """
 
     role: Role | None
+    """
+    In this organisation; null when nobody is signed in
+    """
+
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
@@ -7212,6 +11881,10 @@ class Session(Model):
     """
 
     permissions: list[Permission]
+    """
+    What this request may do: what the role holds and, with an API token, its scopes allow; sorted
+    """
+
     organisations: list[SessionOrganisation]
     """
     Every organisation the user belongs to
@@ -7225,7 +11898,15 @@ class Session(Model):
 
 class SizingProvider(Model):
     id: str
+    """
+    What plans name: aws or gcp
+    """
+
     name: str
+    """
+    For people, for example Amazon Web Services
+    """
+
     is_offered: bool
     """
     Clusters can be ordered there from this installation
@@ -7239,41 +11920,125 @@ class SizingProvider(Model):
 
 class TableChange(Model):
     id: str
+    """
+    tch_…; undo_table_change takes it
+    """
+
     rule: str
+    """
+    By whose advice: chunk-length, tombstones ...
+    """
+
     title: str
+    """
+    The rule in words: Chunks too long for small reads
+    """
+
     keyspace: str
+    """
+    Of the table, written as it is in the database
+    """
+
     table: str
+    """
+    Written as it is in the database
+    """
+
     before: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    Options of the table by name, as they were
+    """
+
     after: dict[str, str | bool | int | float | dict[str, str] | None]
+    """
+    The same options, as they were set
+    """
+
     rewrite: bool
+    """
+    The table's files are written anew afterwards, node by node
+    """
+
     state: TableChangeState
+    """
+    applying: under way. applied: done. undone: another change took it back. cancelled: it was not done, or taken back at once
+    """
+
     undoes: str | None
     """
     The change that this one takes back
     """
 
     operation_id: str
+    """
+    op_…, that carries it out; get_operation takes it
+    """
+
     ordered_by: str
+    """
+    Who ordered it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     ordered_at: AwareDatetime
+    """
+    When it was ordered, UTC
+    """
+
     ended_at: AwareDatetime | None
+    """
+    When it was done or cancelled, UTC; null: under way
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may undo_table_change, and why not
+    """
 
 
 class TableChangePage(Model):
     items: list[TableChange]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class TableChangeStarted(Model):
     change: TableChange
+    """
+    What was ordered
+    """
+
     operation: Operation
+    """
+    What carries it out: follow it with get_operation or stream_events
+    """
 
 
 class TableColumn(Model):
     id: str
+    """
+    By which numbers and sparklines name it, and the parameter sort
+    """
+
     title: str
+    """
+    For people, for example Reads
+    """
+
     unit: Unit
+    """
+    Of its numbers. ratio: a share, of which 1 is all
+    """
+
     sparkline: bool
+    """
+    Its sparklines are told, too
+    """
 
 
 class TableMetricsPage(Model):
@@ -7283,12 +12048,20 @@ class TableMetricsPage(Model):
     """
 
     age_seconds: float | None
+    """
+    Seconds since newest_at, to a tenth; null: see note
+    """
+
     note: str | None
     """
     Why there are no numbers, as far as known
     """
 
     columns: list[TableColumn]
+    """
+    What numbers and sparklines are of, in the order in which to show them
+    """
+
     spark_times: list[int]
     """
     Seconds since 1970
@@ -7300,12 +12073,27 @@ class TableMetricsPage(Model):
     """
 
     items: list[TableMetrics]
+    """
+    In the order that sort asks for
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class TestDrive(Model):
     workload: Workload
+    """
+    What was loaded and is run: key-value, timeseries or orders
+    """
+
     rows: int
+    """
+    Of its data set when it was loaded
+    """
+
     operations_per_second: int
     """
     On each node
@@ -7348,30 +12136,63 @@ class TuningReport(Model):
     """
 
     provider: str
+    """
+    As the machine knows it: aws, gcp, local
+    """
+
     machine_type: str
+    """
+    As the machine knows it, for example i3.8xlarge; may be empty
+    """
+
     engine: str
+    """
+    For which the machine is tuned: cassandra or scylla
+    """
+
     pins: TuningPins | None
+    """
+    Which CPUs do what; null: they are not laid out so that a rule could tell
+    """
+
     io: TuningIO | None
     """
     null: the engine was told nothing about its disks
     """
 
     checks: list[TuningCheck]
+    """
+    The whole list, in the agent's order
+    """
+
     first_boot: FirstBoot | None
     """
     null: there was none
     """
 
     warnings: list[TuningWarning]
+    """
+    Empty: there are none
+    """
 
 
 class VerifyStarted(Model):
     operation: Operation
+    """
+    The operation that verifies it
+    """
 
 
 class AllowlistStarted(Model):
     allowlist: Allowlist
+    """
+    As it was ordered
+    """
+
     operation: Operation
+    """
+    The operation that tells the nodes and firewalls
+    """
 
 
 class Answer(Model):
@@ -7385,10 +12206,30 @@ class Answer(Model):
     """
 
     facts: list[AnswerFact] = Field([], validate_default=True)
+    """
+    Single values; empty: there are none
+    """
+
     tables: list[AnswerTable] = Field([], validate_default=True)
+    """
+    Empty: there are none
+    """
+
     log: AnswerLog | None = None
+    """
+    A page of the engine's log; null: the question is about something else
+    """
+
     flame: AnswerFlame | None = None
+    """
+    Where threads spent their time; null: the question is about something else
+    """
+
     file: AnswerFile | None = None
+    """
+    Captured packets; null: the question is about something else
+    """
+
     notes: list[str] = []
     """
     Sentences about what the answer does and does not hold
@@ -7397,23 +12238,62 @@ class Answer(Model):
 
 class Asked(Model):
     diagnosis: Diagnosis
+    """
+    As it was asked: read it again for the answer
+    """
+
     operation: Operation
+    """
+    The operation that asks the node
+    """
 
 
 class Backup(Model):
     id: str
+    """
+    Id of the backup: bkp_…
+    """
+
     cluster_id: str
+    """
+    Id of the cluster that was backed up, which may be deleted by now
+    """
+
     cluster_name: str
+    """
+    As it was called then
+    """
+
     cluster_deleted: bool
+    """
+    true: the cluster is deleted; it is restored into another one
+    """
+
     location_id: str
+    """
+    Id of the location where it was stored first; see copies for others
+    """
+
     location_name: str
+    """
+    Name of that location
+    """
+
     schedule_id: str | None
+    """
+    Id of the schedule that ordered it, which may be deleted by now; null: made by hand
+    """
+
     schedule_name: str | None
     """
     null: made by hand
     """
 
     state: BackupState
+    """
+    running, complete, incomplete (see missing; it is not restored), failed (see reason), cancelled, deleting, deleted
+    """
+
     reason: str | None
     """
     Why it failed, or what to know of it
@@ -7425,14 +12305,30 @@ class Backup(Model):
     """
 
     selection: list[TableChoice]
+    """
+    What was chosen; empty: all tables that are not the engine's own
+    """
+
     engine: str
+    """
+    cassandra or scylla: it is restored into the same only
+    """
+
     engine_version: str
+    """
+    Of the cluster when it was ordered
+    """
+
     taken_at: AwareDatetime | None
     """
     When the last node's snapshot was made
     """
 
     bundles: int
+    """
+    SSTables of all nodes; as bytes and new_bytes 0 until it is finished
+    """
+
     bytes: int
     """
     Of all nodes' files
@@ -7464,32 +12360,87 @@ class Backup(Model):
     """
 
     locked_until: AwareDatetime | None
+    """
+    Nobody may delete it before; null: not locked
+    """
+
     operation_id: str | None
+    """
+    Id of the operation that makes it, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: schedule NAME
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, in whatever state; null: it is being made
+    """
+
     copies: list[BackupCopy]
     """
     In second locations
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: delete_backup, verify_backup, download_backup and restore_backup
+    """
 
 
 class BackupDetail(Model):
     id: str
+    """
+    Id of the backup: bkp_…
+    """
+
     cluster_id: str
+    """
+    Id of the cluster that was backed up, which may be deleted by now
+    """
+
     cluster_name: str
+    """
+    As it was called then
+    """
+
     cluster_deleted: bool
+    """
+    true: the cluster is deleted; it is restored into another one
+    """
+
     location_id: str
+    """
+    Id of the location where it was stored first; see copies for others
+    """
+
     location_name: str
+    """
+    Name of that location
+    """
+
     schedule_id: str | None
+    """
+    Id of the schedule that ordered it, which may be deleted by now; null: made by hand
+    """
+
     schedule_name: str | None
     """
     null: made by hand
     """
 
     state: BackupState
+    """
+    running, complete, incomplete (see missing; it is not restored), failed (see reason), cancelled, deleting, deleted
+    """
+
     reason: str | None
     """
     Why it failed, or what to know of it
@@ -7501,14 +12452,30 @@ class BackupDetail(Model):
     """
 
     selection: list[TableChoice]
+    """
+    What was chosen; empty: all tables that are not the engine's own
+    """
+
     engine: str
+    """
+    cassandra or scylla: it is restored into the same only
+    """
+
     engine_version: str
+    """
+    Of the cluster when it was ordered
+    """
+
     taken_at: AwareDatetime | None
     """
     When the last node's snapshot was made
     """
 
     bundles: int
+    """
+    SSTables of all nodes; as bytes and new_bytes 0 until it is finished
+    """
+
     bytes: int
     """
     Of all nodes' files
@@ -7540,18 +12507,49 @@ class BackupDetail(Model):
     """
 
     locked_until: AwareDatetime | None
+    """
+    Nobody may delete it before; null: not locked
+    """
+
     operation_id: str | None
+    """
+    Id of the operation that makes it, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: schedule NAME
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, in whatever state; null: it is being made
+    """
+
     copies: list[BackupCopy]
     """
     In second locations
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: delete_backup, verify_backup, download_backup and restore_backup
+    """
+
     nodes: list[BackupNode]
+    """
+    What each node gave to it, by name
+    """
+
     tables: list[BackupTable]
+    """
+    Those in it, by keyspace and name
+    """
 
 
 class BackupLocationStarted(Model):
@@ -7560,33 +12558,86 @@ class BackupLocationStarted(Model):
     """
 
     location: BackupLocation
+    """
+    As it is now
+    """
+
     operation: Operation
+    """
+    The operation that tries to write there; of purge_backup_location the one that purges, which may have been open already
+    """
 
 
 class BackupPage(Model):
     items: list[Backup]
+    """
+    Newest first, without deleted ones
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class BackupStarted(Model):
     backup: Backup
+    """
+    As it is now: just ordered, or being deleted
+    """
+
     operation: Operation
+    """
+    The operation that makes or deletes it; of clone_cluster the one of the whole clone
+    """
 
 
 class Budget(Model):
     id: str
+    """
+    bud_…; get_budget takes it
+    """
+
     name: str
+    """
+    Unique in the organisation
+    """
+
     scope: BudgetScope
+    """
+    What counts: all of the organisation, one cluster, or the clusters that have a tag
+    """
+
     cluster: OfCluster | None
+    """
+    Which one, of the scope cluster; else null
+    """
+
     tag: OfTag | None
     """
-    Tags count as they are now
+    Which one, of the scope tag; else null. Tags count as they are now
     """
 
     micros: int
+    """
+    For each month of UTC, in micro-dollars (1,000,000 are a US dollar)
+    """
+
     currency: str
+    """
+    Of all its amounts: USD
+    """
+
     spent_percents: list[int]
+    """
+    Told when so many percent are spent; rising; empty: never
+    """
+
     forecast_percents: list[int]
+    """
+    Told when the month will come to so many percent by the forecast; rising; empty: never
+    """
+
     month: str
     """
     2026-11: of what follows
@@ -7594,12 +12645,12 @@ class Budget(Model):
 
     spent: int
     """
-    As it was at `checked_at`; costs are added once an hour
+    Micro-dollars, as it was at `checked_at`; costs are added once an hour
     """
 
     forecast: int
     """
-    What the month will come to: as get_cost_forecast
+    Micro-dollars that the month will come to: as get_cost_forecast
     """
 
     checked_at: AwareDatetime
@@ -7613,20 +12664,54 @@ class Budget(Model):
     """
 
     created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may update_budget and delete_budget, and why not
+    """
 
 
 class BudgetPage(Model):
     items: list[Budget]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class CatalogEngine(Model):
     name: str
+    """
+    What orders name: cassandra or scylla
+    """
+
     title: str
+    """
+    For people, for example Apache Cassandra
+    """
+
     versions: list[CatalogEngineVersion]
+    """
+    Those that can be ordered, in the order in which to show them
+    """
+
     settings: list[CatalogEngineSetting]
+    """
+    What clusters of this engine may set, in the order in which to show it; empty: nothing
+    """
+
     not_on: dict[str, str]
     """
     By provider where it cannot be ordered: the reason, as a sentence
@@ -7639,16 +12724,47 @@ class CloudAccountStarted(Model):
     """
 
     cloud_account: CloudAccountDetail
+    """
+    With what has to be done in the cloud
+    """
+
     operation: Operation
+    """
+    It makes the check: follow it to its end
+    """
 
 
 class Cluster(Model):
     id: str
+    """
+    clu_…; get_cluster takes it
+    """
+
     name: str
+    """
+    Unique among the organisation's clusters that are not deleted
+    """
+
     state: ClusterState
+    """
+    active: it serves. degraded: it serves, but a node of it does not. deleted: only its history is there
+    """
+
     engine: str
+    """
+    From the catalogue: cassandra, scylla
+    """
+
     engine_version: str
+    """
+    That all its nodes run; while they are being upgraded, the one before
+    """
+
     provider: str
+    """
+    From the catalogue: local, aws, gcp
+    """
+
     cloud_account: ClusterCloudAccount | None
     """
     null: the installation's own account
@@ -7665,14 +12781,30 @@ class Cluster(Model):
     """
 
     nodes_total: int
+    """
+    Nodes that are there, of all data centres, also those that come or go
+    """
+
     nodes_up: int
+    """
+    Nodes of those that serve
+    """
+
     options: ClusterOptions
+    """
+    Your own labels: tags
+    """
+
     settings: dict[str, Any]
     """
     Engine settings that differ from the engine's own values
     """
 
     termination_protection: bool
+    """
+    While on, the cluster cannot be deleted
+    """
+
     test_drive: TestDrive | None
     """
     null: an ordinary cluster
@@ -7684,17 +12816,44 @@ class Cluster(Model):
     """
 
     healing: Healing
+    """
+    What is done by itself when a node is broken
+    """
+
     maintenance: Maintenance
+    """
+    Whether automatic work that can wait may be done now, by its maintenance windows
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered, UTC
+    """
+
     active_at: AwareDatetime | None
     """
     When it was first proved to work
     """
 
     deleted_at: AwareDatetime | None
+    """
+    When nothing was left of it, UTC; null: it is not deleted
+    """
+
     current_operation: ClusterOperation | None
+    """
+    The open one that changes the cluster; null: none. list_operations has those beside it
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do with it now, and why not: change_cluster, delete_cluster, reveal_credentials ...
+    """
 
 
 class ClusterOrder(Model):
@@ -7752,12 +12911,20 @@ class ClusterOrder(Model):
     """
 
     options: ClusterOptions | None = None
+    """
+    Your own labels: tags
+    """
+
     termination_protection: bool = False
     """
     While on, the cluster cannot be deleted
     """
 
     healing: HealingWish | None = None
+    """
+    What is done when a node is broken. Left out: act, after 300 seconds, 3 replacements a day
+    """
+
     test_drive: TestDriveOrder | None = None
     """
     A short-lived cluster with a data set and a running workload; null: an ordinary one
@@ -7766,7 +12933,14 @@ class ClusterOrder(Model):
 
 class ClusterPage(Model):
     items: list[Cluster]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class ClusterStarted(Model):
@@ -7775,7 +12949,14 @@ class ClusterStarted(Model):
     """
 
     cluster: Cluster
+    """
+    As it is when the operation has been accepted
+    """
+
     operation: Operation
+    """
+    What works on it: follow it with get_operation or stream_events
+    """
 
 
 class CqlAnswer(Model):
@@ -7789,6 +12970,10 @@ class CqlAnswer(Model):
     """
 
     columns: list[CqlColumn]
+    """
+    In the order of the cells of each row; empty: the statement gives no rows
+    """
+
     rows: list[list[str | None]]
     """
     Text as it is, all else as CQL writes it, times in UTC; null is null
@@ -7800,6 +12985,10 @@ class CqlAnswer(Model):
     """
 
     warnings: list[str]
+    """
+    The engine's own, and that a trace could not be read; empty: none
+    """
+
     outcome: str
     """
     What became of the schema: CREATED TABLE shop.orders; else empty
@@ -7811,26 +13000,77 @@ class CqlAnswer(Model):
     """
 
     trace: CqlTrace | None
+    """
+    null: tracing was not asked for, or the trace could not be read
+    """
 
 
 class CqlStatementDetail(Model):
     id: str
+    """
+    cql_…; get_cql_statement takes it
+    """
+
     kind: StatementKind
+    """
+    statement: of run_cql. schema: of read_cql_schema
+    """
+
     session_id: str
+    """
+    cqs_…, of the session in which it was run
+    """
+
     role: str
+    """
+    Of the database, as which it was run
+    """
+
     verb: str
+    """
+    Its first word in capitals, BATCH for a batch; empty for the kind schema
+    """
+
     reads: bool
+    """
+    It changes nothing: SELECT, DESCRIBE or LIST
+    """
+
     statement: str
     """
     Without passwords
     """
 
     keyspace: str | None
+    """
+    Of names without one; null: none
+    """
+
     consistency: Consistency
+    """
+    Consistency level, of reads as of writes
+    """
+
     page_size: int
+    """
+    Rows at most of the page that is there or asked for
+    """
+
     timeout_seconds: int
+    """
+    How long the engine is waited for
+    """
+
     tracing: bool
+    """
+    Whether the nodes write down what they do for it
+    """
+
     state: StatementState
+    """
+    waiting: no worker has it yet. running: a node does. answered, failed and cancelled: it has ended. Asking for its next page begins anew with waiting
+    """
+
     page: int
     """
     From 1: which one is asked for, or is there
@@ -7842,15 +13082,35 @@ class CqlStatementDetail(Model):
     """
 
     node_id: str | None
+    """
+    nod_…, of the node that runs or ran it; null: none yet
+    """
+
     asked_at: AwareDatetime
+    """
+    When it was ordered, UTC
+    """
+
     ended_at: AwareDatetime | None
+    """
+    When it, or its last page, ended, UTC; null: it has not
+    """
+
     microseconds: int | None
+    """
+    Until the engine's answer, of the last page, as the node saw it; null: there was none
+    """
+
     rows: int
     """
     Of all pages fetched so far
     """
 
     problem: CqlProblem | None
+    """
+    Why it failed; null: it has not
+    """
+
     answer: CqlAnswer | None
     """
     null: not yet, not any more, or there is none. Kept for 15 minutes
@@ -7864,19 +13124,63 @@ class CqlStatementDetail(Model):
 
 class DiagnosisDetail(Model):
     id: str
+    """
+    Id of the question: dgn_…
+    """
+
     question: Question
+    """
+    As asked
+    """
+
     title: str
+    """
+    The question in words
+    """
+
     node_id: str
+    """
+    Id of the node that was asked
+    """
+
     node_name: str
+    """
+    Name of that node
+    """
+
     parameters: dict[str, str | int]
+    """
+    As given; what was left out is not in it
+    """
+
     state: DiagnosisState
+    """
+    asked (no answer yet), answered, failed (see problem) or cancelled
+    """
+
     asked_by: str
+    """
+    Who asked: e-mail address or name of a service account, with the API token's name in brackets if one was used
+    """
+
     asked_at: AwareDatetime
+    """
+    When it was asked; a day later question and answer are forgotten
+    """
+
     answered_at: AwareDatetime | None
+    """
+    When it was answered, failed or was cancelled; null: not yet
+    """
+
     operation_id: str
+    """
+    Id of the operation that asks the node: cancel it to stop sampling
+    """
+
     problem: DiagnosisProblem | None
     """
-    Why there is no answer
+    Why there is no answer; null: it did not fail
     """
 
     answer: Answer | None
@@ -7887,19 +13191,42 @@ class DiagnosisDetail(Model):
 
 class Diagnostics(Model):
     questions: list[QuestionFacts]
+    """
+    All that there are, whatever the engine; one that cannot answer says not-supported
+    """
+
     asked: list[Diagnosis]
     """
     Of the last day, newest first, 50 at most
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: ask_node
+    """
 
 
 class Drill(Model):
     id: str
+    """
+    Id of the drill: drl_…
+    """
+
     cluster_id: str
+    """
+    Id of the cluster whose backup is tried, not of the one that was made for it
+    """
+
     cluster_name: str
+    """
+    Name of that cluster
+    """
+
     backup_id: str
+    """
+    Id of the backup that is restored
+    """
+
     taken_at: AwareDatetime | None
     """
     Of the backup
@@ -7911,8 +13238,20 @@ class Drill(Model):
     """
 
     scratch_gone: bool
+    """
+    true: the cluster that was made for it is removed, or was never ordered
+    """
+
     state: DrillState
+    """
+    running, proved (all was brought back, read, and is as it should be), failed (see reason), cancelled
+    """
+
     reason: str | None
+    """
+    Why it proves nothing, for people; null: nothing was found against it
+    """
+
     bytes: int
     """
     Fetched and verified, of all nodes
@@ -7924,37 +13263,92 @@ class Drill(Model):
     """
 
     stages: list[DrillStage]
+    """
+    Those that have ended, in order
+    """
+
     tables: list[DrillTable]
+    """
+    What was found of each table; empty until all are compared
+    """
+
     operation_id: str | None
+    """
+    Id of the operation that does it, or did; null: not known
+    """
+
     created_by: str
+    """
+    Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: drill schedule
+    """
+
     created_at: AwareDatetime
+    """
+    When it was ordered
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, with its cluster removed; null: it is running
+    """
 
 
 class DrillPage(Model):
     items: list[Drill]
+    """
+    Newest first
+    """
+
     next_cursor: str | None
+    """
+    For the next page: send it as cursor; null: this was the last
+    """
 
 
 class DrillStarted(Model):
     drill: Drill
+    """
+    As it was ordered
+    """
+
     operation: Operation
+    """
+    The operation that does it
+    """
 
 
 class DynamoDbAnswer(Model):
     currency: str
+    """
+    USD
+    """
+
     region: str
+    """
+    Of AWS, whose unit prices they are: us-east-1
+    """
+
     source: str
+    """
+    Where the unit prices are from, for people
+    """
+
     prices_of: date_aliased
     """
     Day of the unit prices
     """
 
     bills: list[DynamoDbBill]
+    """
+    Provisioned, on demand, then reserved for one year and for three
+    """
 
 
 class Error(Model):
     error: ErrorDetail
+    """
+    What went wrong
+    """
 
 
 class EstimateBill(Model):
@@ -7963,8 +13357,20 @@ class EstimateBill(Model):
     """
 
     term: Term
+    """
+    How the machines are bought; all else is on demand
+    """
+
     lines: list[EstimateLine]
+    """
+    Machines first, then storage, requests and traffic, mark-up, fees; what is not used is left out
+    """
+
     total: CostAmounts
+    """
+    Of all lines
+    """
+
     saved: CostAmounts | None
     """
     Against the same cluster on demand; null: no price on demand
@@ -7982,17 +13388,32 @@ class ImportStarted(Model):
     """
 
     imported: Import
+    """
+    As it was ordered: what was found comes as soon as the operation has looked
+    """
+
     operation: Operation
+    """
+    The operation that looks, or looks and brings it
+    """
 
 
 class Invoice(Model):
     month: str
+    """
+    Of UTC, as it was asked for: 2026-11
+    """
+
     final: bool
     """
     The month is over and closed; corrections may still come, as lines of days in it
     """
 
     currency: str
+    """
+    USD
+    """
+
     micros: int
     """
     Of all pages
@@ -8004,17 +13425,38 @@ class Invoice(Model):
     """
 
     items: list[InvoiceLine]
+    """
+    By cluster, item, provider, region, name and price; empty: nothing was spent
+    """
+
     next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
 
 
 class MetricsCatalogue(Model):
     dashboards: list[DashboardAbout]
+    """
+    In the order in which to show them; the charts of table are those of get_table_metrics
+    """
+
     table_columns: list[TableColumn]
+    """
+    Of list_table_metrics, in the order in which to show them
+    """
 
 
 class NetworkConnectionStarted(Model):
     connection: NetworkConnection
+    """
+    As it is now: being created or deleted
+    """
+
     operation: Operation
+    """
+    The operation that creates or deletes it
+    """
 
 
 class NodeTuning(Model):
@@ -8028,6 +13470,10 @@ class NodeTuning(Model):
     """
 
     report: TuningReport | None
+    """
+    Of the machine that the node has now; null: its agent was not reached yet
+    """
+
     disks: DiskMeasurement | None
     """
     null: they were not measured; see the change measure_disks
@@ -8036,15 +13482,35 @@ class NodeTuning(Model):
 
 class OperationDetail(Model):
     id: str
+    """
+    op_…; get_operation takes it
+    """
+
     kind: str
+    """
+    Stable, for programs: create_cluster, backup, repair ...
+    """
+
     title: str
     """
     The kind in words: Create cluster
     """
 
     cluster_id: str | None
+    """
+    clu_…; null: it is not about one cluster
+    """
+
     cluster_name: str | None
+    """
+    As the cluster was called when it was ordered; null: it is not about one cluster
+    """
+
     state: OperationState
+    """
+    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+    """
+
     progress: float
     """
     0 to 1; only grows
@@ -8076,15 +13542,35 @@ class OperationDetail(Model):
     """
 
     created_at: AwareDatetime
+    """
+    When it was asked for, UTC
+    """
+
     started_at: AwareDatetime | None
+    """
+    When its work began, UTC; null: not begun
+    """
+
     finished_at: AwareDatetime | None
+    """
+    When it ended, UTC; null: it has not
+    """
+
     current: str | None
     """
     What is being done now: Start the engine on demo-local-1a-1
     """
 
     steps_done: int
+    """
+    Steps in the state done: fewer again while it is being taken back
+    """
+
     steps_total: int
+    """
+    Steps of its plan
+    """
+
     cancel_requested: bool
     """
     A cancel was asked for and is being, or will be, carried out
@@ -8101,17 +13587,32 @@ class OperationDetail(Model):
     """
 
     allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may cancel_operation, retry_operation, pause_operation and resume_operation, and why not
+    """
+
     steps: list[OperationStep]
+    """
+    The whole plan, in order of position
+    """
 
 
 class Plan(Model):
     possible: bool
+    """
+    All changes are possible now; true also when there is nothing to do
+    """
+
     changes: list[PlannedChange]
     """
     In the order they would be carried out; empty: nothing to do
     """
 
     expected_seconds: int
+    """
+    Seconds that all changes will take, one after another
+    """
+
     cost_per_month_micros: int | None
     """
     Of all changes; null where that of one is not known
@@ -8120,8 +13621,19 @@ class Plan(Model):
 
 class RepairMap(Model):
     cells: int
+    """
+    Into how many equal parts the ring is cut for each table: 96
+    """
+
     tables: list[RepairMapTable]
+    """
+    Those of the run's plan, by name
+    """
+
     nodes: list[RepairMapNode]
+    """
+    The cluster's, in its order, with what they do now
+    """
 
 
 class RestoreOrder(Model):
@@ -8135,7 +13647,7 @@ class RestoreOrder(Model):
 
     tables: list[RestoreTable] = Field([], validate_default=True)
     """
-    Empty: all that are in the backup
+    Empty: all that are in the backup; mode copy needs them named
     """
 
     point_in_time: AwareDatetime | None = None
@@ -8161,10 +13673,30 @@ class RestoreOrder(Model):
 
 class ShapeEstimate(Model):
     provider: str
+    """
+    As it was asked for
+    """
+
     region: str
+    """
+    As it was asked for
+    """
+
     machine_type: str
+    """
+    As it was asked for
+    """
+
     nodes: int
+    """
+    Of all zones together
+    """
+
     zones: int
+    """
+    Each holds one replica of every row
+    """
+
     bills: list[EstimateBill]
     """
     On demand first. Empty: the machine type has no price
@@ -8182,8 +13714,20 @@ class SizingChoices(Model):
     """
 
     providers: list[SizingProvider]
+    """
+    By id
+    """
+
     engines: list[SizingEngine]
+    """
+    Those that there are figures of, by name
+    """
+
     figures: list[SizingFigure]
+    """
+    Published ones of all engines; a plan goes by the best that keeps within its p99
+    """
+
     measured: list[SizingMeasured]
     """
     Own clusters that were busy for a week; empty also while metrics cannot be had
@@ -8196,7 +13740,15 @@ class SizingShape(Model):
     """
 
     machine_type: str
+    """
+    As the provider calls it, for example i4i.2xlarge
+    """
+
     family: str
+    """
+    Of machines, for example i4i; may be empty
+    """
+
     vcpus: int
     """
     Of one machine
@@ -8213,8 +13765,20 @@ class SizingShape(Model):
     """
 
     zones: int
+    """
+    As they were asked for
+    """
+
     nodes_per_zone: int
+    """
+    The same in every zone
+    """
+
     nodes: int
+    """
+    Of all zones together, at most 1,000
+    """
+
     decided_by: Limit | None
     """
     What asks for this many nodes; null: replicas and zones
@@ -8226,6 +13790,10 @@ class SizingShape(Model):
     """
 
     limits: list[SizingLimit]
+    """
+    Throughput, disk, memory and network, with what is needed and what there is of each
+    """
+
     recovery: SizingDuration | None
     """
     Until a node that lost its data has it again; null: nobody published how fast the engine streams
@@ -8237,6 +13805,10 @@ class SizingShape(Model):
     """
 
     reasons: list[str]
+    """
+    Why it is this many machines, what comes next and what to know of them, a sentence each
+    """
+
     estimate: ShapeEstimate
     """
     With traffic between zones; without backups
@@ -8245,12 +13817,26 @@ class SizingShape(Model):
 
 class Catalog(Model):
     providers: list[CatalogProvider]
+    """
+    Those that this installation offers, by id
+    """
+
     engines: list[CatalogEngine]
+    """
+    Those that can be ordered, by name
+    """
 
 
 class ChangeStarted(Model):
     cluster: Cluster
+    """
+    As it is now that the change has begun
+    """
+
     operation: Operation
+    """
+    It carries out the change: follow it to its end
+    """
 
 
 class CloneOrder(Model):
@@ -8273,7 +13859,7 @@ class CloneOrder(Model):
 
     location_id: str | None = None
     """
-    Where the backup goes; null: the installation's own
+    Where the backup goes; null: the installation's; where it has none, your oldest
     """
 
     keep_days: int = 7
@@ -8288,13 +13874,24 @@ class ClusterDrills(Model):
     """
 
     schedule: DrillSchedule | None
+    """
+    When drills are made; null: only by hand
+    """
+
     last_proved: Drill | None
     """
     The newest drill that has proved something
     """
 
     running: Drill | None
+    """
+    The one that is going on; null: none
+    """
+
     allowed_actions: list[AllowedAction]
+    """
+    What the caller may do now: start_drill and set_drill_schedule
+    """
 
 
 class EstimateAnswer(Model):
@@ -8316,7 +13913,15 @@ class EstimateAnswer(Model):
 
 class SizingAnswer(Model):
     currency: str
+    """
+    USD
+    """
+
     priced_at: AwareDatetime
+    """
+    By the prices in force then, UTC
+    """
+
     region: str
     """
     Whose prices
@@ -8328,12 +13933,20 @@ class SizingAnswer(Model):
     """
 
     measured_by: SizingMeasured | None
+    """
+    The cluster of like_cluster_id; null: by what was published, see calibrated_by
+    """
+
     is_as_seen: bool
     """
     False: nobody saw a p99 as low; the figure was taken down in proportion
     """
 
     assumptions: list[str]
+    """
+    What holds for all shapes: where the throughput is from and what nobody measured, a sentence each
+    """
+
     shapes: list[SizingShape]
     """
     Of each family of machines the fewest nodes at nearly its lowest price, cheapest first. Empty: none is large enough

@@ -1373,7 +1373,10 @@ class Operations(ABC):
         )
 
     def estimate_backup(self, cluster_id: str, *, location_id: str | None = None) -> models.BackupEstimate:
-        """What a backup would come to, by what is known now. Changes nothing."""
+        """What a backup would come to, by what is known now. Changes nothing.
+
+        location_id: Where it would go; null: the installation's; where it has none, your oldest
+        """
         answer: models.BackupEstimate = self._ask(
             models.BackupEstimate,
             "GET",
@@ -1476,6 +1479,8 @@ class Operations(ABC):
         q: Words, or beginnings of words, that all occur in who, action, target, before or after
         from_: Written then or later
         to: Written before
+        format: jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields below a
+        header
         """
         answer: str | bytes = self._ask(
             bytes,
@@ -1505,6 +1510,9 @@ class Operations(ABC):
 
         from_: First day, 2026-11-01; left out: the first of the month
         to: First day not in it any more; left out: tomorrow
+        cluster_id: Lines of this cluster only, also a deleted one; left out: all. Roles that are only for some
+        clusters must name one
+        format: csv; json: an object with currency and lines; focus: CSV with the columns of FOCUS 1.0
         """
         answer: dict[str, Any] | str = self._ask(
             dict[str, Any],
@@ -1554,7 +1562,10 @@ class Operations(ABC):
         return answer
 
     def federate_metrics(self, cluster_id: str, *, scope: Literal["all", "node", "table"] | None = None) -> str:
-        """The cluster's own series for a Prometheus of yours: give it this address and the cluster's metrics token."""
+        """The cluster's own series for a Prometheus of yours: give it this address and the cluster's metrics token.
+
+        scope: all; node: series of nodes and their agents; table: series of tables
+        """
         answer: str = self._ask(
             bytes,
             "GET",
@@ -1656,6 +1667,8 @@ class Operations(ABC):
     def get_capacity(self, *, provider: str, region: str, cloud_account: str | None = None) -> models.Capacity:
         """What an account has room for in a region, as its cloud told at most minutes ago.
 
+        provider: From the catalogue: aws, gcp, local
+        region: From the catalogue: eu-central-1
         cloud_account: Id; left out: the installation's own account
         """
         answer: models.Capacity = self._ask(
@@ -1722,6 +1735,7 @@ class Operations(ABC):
         step: Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240
         points; never more than 1500
         format: csv: the same numbers as text; so does Accept: text/csv
+        dashboard: Whose charts; table is refused: those are asked for with get_table_metrics
         chart: Some charts of the dashboard; none: all of them
         by: A line for all of the cluster, for each zone or for each node
         node_id: This node only
@@ -1771,6 +1785,8 @@ class Operations(ABC):
     def get_cost_changes(self, *, cluster_id: str | None = None, month: str | None = None) -> models.CostChanges:
         """What is otherwise than in the same days of the month before, in words.
 
+        cluster_id: This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must
+        name one
         month: 2026-11; left out: the running one
         """
         answer: models.CostChanges = self._ask(
@@ -1779,7 +1795,11 @@ class Operations(ABC):
         return answer
 
     def get_cost_forecast(self, *, cluster_id: str | None = None) -> models.CostForecast:
-        """What the running month came to so far, and will come to if it goes on like the last seven days."""
+        """What the running month came to so far, and will come to if it goes on like the last seven days.
+
+        cluster_id: This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must
+        name one
+        """
         answer: models.CostForecast = self._ask(
             models.CostForecast, "GET", "/api/v1/costs/forecast", query={"cluster_id": cluster_id}
         )
@@ -1807,6 +1827,7 @@ class Operations(ABC):
         tag: Clusters with this tag, as key=value. Tags count as they are now
         keyspace: Of tables of this keyspace only
         table: Of this table of the keyspace only
+        group: What an item is: a cluster, table, engine, day, month, or with tag a value of the tag tag_key
         tag_key: With group=tag: whose values are the groups; team, say
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque. When an hour is closed in between, order may change
@@ -1927,6 +1948,7 @@ class Operations(ABC):
     def get_invoice(self, month: str, *, limit: int | None = None, cursor: str | None = None) -> models.Invoice:
         """Lines of a month: one for each thing of each cluster and each price that it had.
 
+        limit: Lines per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
         answer: models.Invoice = self._ask(
@@ -2194,7 +2216,9 @@ class Operations(ABC):
     ) -> models.AdvicePage:
         """What could be better about a cluster and its tables, newest first. Worked out every 15 minutes.
 
+        keyspace: Only about this keyspace and its tables, written as it is in the database
         table: With its keyspace
+        severity: Of this severity exactly, not of higher ones
         dismissed: Those that were dismissed, instead of the others
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
@@ -2312,6 +2336,9 @@ class Operations(ABC):
     ) -> models.AlertEventPage:
         """What has fired in the organisation's clusters, newest first.
 
+        state: firing: they still do. resolved: they are over
+        severity: Of this severity exactly, not of higher ones
+        rule: Of this rule, as list_alert_rules names it: disk-80
         from_: Those that fired then or later
         to: Those that had begun before
         limit: Items per page, 1 to 200
@@ -2546,6 +2573,9 @@ class Operations(ABC):
     ) -> models.AlertEventPage:
         """What has fired in one cluster, newest first.
 
+        state: firing: they still do. resolved: they are over
+        severity: Of this severity exactly, not of higher ones
+        rule: Of this rule, as list_alert_rules names it: disk-80
         from_: Those that fired then or later
         to: Those that had begun before
         limit: Items per page, 1 to 200
@@ -2637,6 +2667,7 @@ class Operations(ABC):
         """What the control plane found to be wrong in one cluster, and what it did, newest first.
 
         state: open: what is wrong now; closed: what is over
+        severity: Only findings of exactly this severity
         code: Only findings of this kind: engine-down, machine-dead ...
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
@@ -2708,6 +2739,7 @@ class Operations(ABC):
 
         name: Exactly this name
         state: Deleted clusters are listed only when asked for
+        engine: Clusters with this engine: cassandra or scylla
         zone: Clusters with nodes in this zone
         tag: Clusters with this tag: env=dev
         q: Part of the name or of the id
@@ -2799,6 +2831,7 @@ class Operations(ABC):
         """What the control plane found to be wrong in the organisation's clusters, and what it did, newest first.
 
         state: open: what is wrong now; closed: what is over
+        severity: Only findings of exactly this severity
         code: Only findings of this kind: engine-down, machine-dead ...
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
@@ -2839,6 +2872,10 @@ class Operations(ABC):
     ) -> models.ImagePage:
         """The images that machines are made from, newest first.
 
+        provider: Images at this provider only: aws or gcp
+        engine: Images with this engine only: cassandra or scylla
+        engine_version: Images with this version only, for example 5.0.5
+        build_id: Images of this bake only
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
@@ -3056,6 +3093,11 @@ class Operations(ABC):
     ) -> models.PricePage:
         """What things cost, from when on, and who says so: prices of all times, last added first.
 
+        provider: Prices at this provider only: aws, gcp or local
+        region: Prices of this region only, for example eu-west-1; not those of all regions
+        item: Prices of this item only
+        name: Prices of this machine type or class of storage only
+        origin: Prices on this word only: operator, published or list
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
@@ -3138,6 +3180,7 @@ class Operations(ABC):
         kept.
 
         limit: Items per page, 1 to 200
+        state: Only segments in this state
         cursor: next_cursor of the page before; opaque
         """
         answer: models.RepairSegmentPage = self._ask(
@@ -3174,6 +3217,7 @@ class Operations(ABC):
         """The cluster's tables with how they are repaired and until when deleted data stays deleted, by name.
 
         limit: Items per page, 1 to 200
+        keyspace: Only tables of this keyspace
         cursor: next_cursor of the page before; opaque
         """
         answer: models.RepairTablePage = self._ask(
@@ -3275,6 +3319,8 @@ class Operations(ABC):
     ) -> models.TableChangePage:
         """Options of tables that were set by advice, newest first, with what they were.
 
+        keyspace: Only tables of this keyspace, written as it is in the database
+        table: Only tables of this name, written as it is in the database
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
@@ -3317,7 +3363,9 @@ class Operations(ABC):
         sort: keyspace, table, repaired_at, protected_until, backed_up_at, or the id of a column; with - before it
         downwards. Tables without a value come last
         q: Part of keyspace.table
+        keyspace: Tables of this keyspace only, also when it is the engine's own
         system: The engine's own keyspaces, too
+        sparklines: false: without sparklines, which is faster; CSV never has them
         from_: Of the sparklines; left out: an hour before `to`
         to: Left out: now
         format: csv: all tables that fit, as text; so does Accept: text/csv
@@ -3415,6 +3463,11 @@ class Operations(ABC):
 
         from_: First day, 2026-11-01; left out: the first of the month
         to: First day not in it any more; left out: tomorrow
+        cluster_id: Records of this cluster only, also a deleted one; left out: all. Roles that are only for some
+        clusters must name one
+        node_id: Records of this node only, also of a deleted one
+        item: Records of this item of the price book only
+        limit: Items per page, 1 to 200
         cursor: next_cursor of the page before
         """
         answer: models.UsagePage = self._ask(
@@ -4537,7 +4590,10 @@ class Operations(ABC):
     ) -> models.RoleChangeStarted | None:
         """Takes permissions on a resource, or a membership, away from a role.
 
+        resource: With permissions: data, data/KEYSPACE, data/KEYSPACE/*, data/KEYSPACE/TABLE, roles, roles/ROLE,
+        functions, functions/KEYSPACE; null: it is about member_of
         permissions: Repeat the parameter for several
+        member_of: Alone: the other role, of which it is a member no longer; null: it is about a resource
         """
         answer: models.RoleChangeStarted | None = self._ask(
             models.RoleChangeStarted,
@@ -4996,6 +5052,8 @@ class Operations(ABC):
 
         `organisation` does what the header Ringmaster-Organisation does: a browser's EventSource cannot send
         headers.
+
+        organisation: Id of the organisation to listen to, org_…; left out: the one that the request is about
         """
         return self._events("/api/v1/events", {"organisation": organisation})
 
@@ -5233,7 +5291,7 @@ class Operations(ABC):
         idempotency_key: str | None = None,
         dry_run: bool = False,
     ) -> models.AlertRule | None:
-        """Changes threshold, duration or whether a rule is on, for one cluster. Counts within a minute."""
+        """Changes threshold, duration or whether a rule is on, for one cluster. Counts within half a minute."""
         answer: models.AlertRule | None = self._ask(
             models.AlertRule,
             "PATCH",

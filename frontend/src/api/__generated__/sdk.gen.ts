@@ -1252,7 +1252,7 @@ export const listAlertRules = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Update Alert Rule
  *
- * Changes threshold, duration or whether a rule is on, for one cluster. Counts within a minute.
+ * Changes threshold, duration or whether a rule is on, for one cluster. Counts within half a minute.
  */
 export const updateAlertRule = <ThrowOnError extends boolean = false>(options: Options<UpdateAlertRuleData, ThrowOnError>): RequestResult<UpdateAlertRuleResponses, UpdateAlertRuleErrors, ThrowOnError> => (options.client ?? client).patch<UpdateAlertRuleResponses, UpdateAlertRuleErrors, ThrowOnError>({
     security: [{

@@ -11,7 +11,7 @@ export type AccessSettings = {
     /**
      * Token Days Default
      *
-     * Days that an API token lives when its order does not say
+     * Days that an API token lives when its order does not say; null: token_days_max, or for ever where that is null, too
      */
     token_days_default: number | null;
     /**
@@ -30,10 +30,14 @@ export type AccessSettings = {
 export type AccessSettingsChange = {
     /**
      * Token Days Default
+     *
+     * Days that an API token lives when its order does not say, not more than token_days_max; null: as long as that, or for ever
      */
     token_days_default?: number | null;
     /**
      * Token Days Max
+     *
+     * Days that API tokens may live at most; null: for ever. Those that are there keep their time
      */
     token_days_max?: number | null;
 };
@@ -50,6 +54,8 @@ export type AccountCheck = {
     state: CheckState;
     /**
      * Checked At
+     *
+     * When the last check ended, UTC; null: there was none yet
      */
     checked_at: string | null;
     /**
@@ -78,6 +84,8 @@ export type AccountCheck = {
 export type AccountCheckResult = {
     /**
      * Region
+     *
+     * As the provider calls it, for example eu-west-1
      */
     region: string;
     /**
@@ -136,22 +144,32 @@ export type AccountSettings = {
 export type AddDatacenter = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'add_datacenter';
     /**
      * Region
+     *
+     * Of the cluster's provider, as get_catalog names it; one in which it has no data centre yet
      */
     region: string;
     /**
      * Zones
+     *
+     * Of the region, none twice. Each becomes a rack and holds one replica of every row
      */
     zones: Array<string>;
     /**
      * Machine Type
+     *
+     * Of all its nodes, as get_catalog names it
      */
     machine_type: string;
     /**
      * Nodes Per Zone
+     *
+     * The same in every zone, so racks are even
      */
     nodes_per_zone: number;
     /**
@@ -170,6 +188,8 @@ export type AddDatacenter = {
 export type Advice = {
     /**
      * Id
+     *
+     * adv_…; the same when it becomes true again within 90 days
      */
     id: string;
     /**
@@ -180,6 +200,8 @@ export type Advice = {
     rule: string;
     /**
      * Title
+     *
+     * The rule in words: Chunks too long for small reads
      */
     title: string;
     /**
@@ -190,15 +212,24 @@ export type Advice = {
     keyspace: string | null;
     /**
      * Table
+     *
+     * null: it is about the cluster or the keyspace
      */
     table: string | null;
+    /**
+     * critical: data or service are at stake. warning: it costs something now. hint: it can be better
+     */
     severity: AdviceSeverity;
     /**
      * Finding
+     *
+     * What was found, in sentences with numbers
      */
     finding: string;
     /**
      * Evidence
+     *
+     * The numbers that it rests on
      */
     evidence: Array<Evidence>;
     /**
@@ -213,6 +244,8 @@ export type Advice = {
     figure: Figure | null;
     /**
      * Cost
+     *
+     * What doing it costs or risks, in sentences
      */
     cost: string;
     /**
@@ -239,10 +272,14 @@ export type Advice = {
     change: OptionChange | null;
     /**
      * First Seen At
+     *
+     * Since when it is true, UTC; anew when it became true again
      */
     first_seen_at: string;
     /**
      * Last Seen At
+     *
+     * When it was found to be true last, UTC
      */
     last_seen_at: string;
     /**
@@ -251,9 +288,14 @@ export type Advice = {
      * Since when it is not true any more; null: it is
      */
     over_at: string | null;
+    /**
+     * null: it is not dismissed, or not any more
+     */
     dismissal: Dismissal | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may apply_advice and dismiss_advice, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -266,6 +308,8 @@ export type Advice = {
 export type AdviceFilter = {
     /**
      * Keyspace
+     *
+     * Only about this keyspace and its tables, written as it is in the database
      */
     keyspace?: string | null;
     /**
@@ -274,6 +318,9 @@ export type AdviceFilter = {
      * With its keyspace
      */
     table?: string | null;
+    /**
+     * Of this severity exactly, not of higher ones
+     */
     severity?: AdviceSeverity | null;
     /**
      * Dismissed
@@ -289,10 +336,14 @@ export type AdviceFilter = {
 export type AdvicePage = {
     /**
      * Items
+     *
+     * What is true now, newest first
      */
     items: Array<Advice>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
     /**
@@ -305,11 +356,18 @@ export type AdvicePage = {
     };
     /**
      * Dismissed
+     *
+     * How many are dismissed now, whatever was asked for
      */
     dismissed: number;
+    /**
+     * When this was worked out, and from what
+     */
     review: ReviewFacts;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may review_cluster, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -339,16 +397,28 @@ export type AlertComparison = 'above' | 'below';
 export type AlertDelivery = {
     /**
      * Id
+     *
+     * dlv_…; a webhook gets it as id, which tells a message that came twice
      */
     id: string;
+    /**
+     * The topic that it is about, or test
+     */
     kind: DeliveryKind;
     /**
      * Title
+     *
+     * The message in one sentence
      */
     title: string;
+    /**
+     * pending: it waits, or is tried again at due_at. sent: the other side took it. failed: given up
+     */
     state: DeliveryState;
     /**
      * Attempts
+     *
+     * Tries so far. What is not taken is tried again for some four hours; a test is tried once
      */
     attempts: number;
     /**
@@ -359,10 +429,14 @@ export type AlertDelivery = {
     result: string;
     /**
      * Created At
+     *
+     * When it was put on its way, UTC
      */
     created_at: string;
     /**
      * Ended At
+     *
+     * When it was taken or given up, UTC; null: it is pending
      */
     ended_at: string | null;
     /**
@@ -385,16 +459,28 @@ export type AlertDelivery = {
 export type AlertDeliveryContent = {
     /**
      * Id
+     *
+     * dlv_…; a webhook gets it as id, which tells a message that came twice
      */
     id: string;
+    /**
+     * The topic that it is about, or test
+     */
     kind: DeliveryKind;
     /**
      * Title
+     *
+     * The message in one sentence
      */
     title: string;
+    /**
+     * pending: it waits, or is tried again at due_at. sent: the other side took it. failed: given up
+     */
     state: DeliveryState;
     /**
      * Attempts
+     *
+     * Tries so far. What is not taken is tried again for some four hours; a test is tried once
      */
     attempts: number;
     /**
@@ -405,10 +491,14 @@ export type AlertDeliveryContent = {
     result: string;
     /**
      * Created At
+     *
+     * When it was put on its way, UTC
      */
     created_at: string;
     /**
      * Ended At
+     *
+     * When it was taken or given up, UTC; null: it is pending
      */
     ended_at: string | null;
     /**
@@ -439,10 +529,14 @@ export type AlertDeliveryContent = {
 export type AlertDeliveryPage = {
     /**
      * Items
+     *
+     * Of the last 30 days, newest first
      */
     items: Array<AlertDelivery>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -455,38 +549,60 @@ export type AlertDeliveryPage = {
 export type AlertEvent = {
     /**
      * Id
+     *
+     * alr_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * clu_…, of the cluster in which it fired
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * As it is called now
      */
     cluster_name: string;
     /**
      * Rule
+     *
+     * Stable, for programs: node-down, disk-80 ...
      */
     rule: string;
+    /**
+     * info, warning or critical, as the rule had it
+     */
     severity: Severity;
     /**
      * Sentence
+     *
+     * What it was about, with the value and the limit when it began
      */
     sentence: string;
     /**
      * Labels
+     *
+     * All of Prometheus' labels but alertname and organisation: rule, severity, cluster, node and the like
      */
     labels: {
         [key: string]: string;
     };
+    /**
+     * firing: it still does. resolved: it is over
+     */
     state: AlertState;
     /**
      * Starts At
+     *
+     * When it began to fire, UTC
      */
     starts_at: string;
     /**
      * Ends At
+     *
+     * When it was over, UTC; null: it still fires
      */
     ends_at: string | null;
 };
@@ -497,10 +613,14 @@ export type AlertEvent = {
 export type AlertEventPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<AlertEvent>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -509,8 +629,17 @@ export type AlertEventPage = {
  * AlertFilter
  */
 export type AlertFilter = {
+    /**
+     * firing: they still do. resolved: they are over
+     */
     state?: AlertState | null;
+    /**
+     * Of this severity exactly, not of higher ones
+     */
     severity?: Severity | null;
+    /**
+     * Of this rule, as list_alert_rules names it: disk-80
+     */
     rule?: RuleKey | null;
     /**
      * From
@@ -532,12 +661,19 @@ export type AlertFilter = {
 export type AlertReceiver = {
     /**
      * Id
+     *
+     * rcv_…; get_alert_receiver takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
+    /**
+     * email, slack, pagerduty or webhook
+     */
     kind: ReceiverKind;
     /**
      * Target
@@ -547,28 +683,46 @@ export type AlertReceiver = {
     target: string;
     /**
      * Topics
+     *
+     * What it is told of: alerts, budgets, operations, audit; sorted
      */
     topics: Array<Topic>;
+    /**
+     * The least severe that is told
+     */
     severity: Severity;
     /**
      * Cluster Ids
+     *
+     * Only of these clusters; empty: of all, and of what is about no cluster
      */
     cluster_ids: Array<string>;
     /**
      * Enabled
+     *
+     * false: nothing new is sent there but tests and what is replayed
      */
     enabled: boolean;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
+    /**
+     * The newest message for it that the caller may see; null: there was none in the last 30 days
+     */
     last_delivery: AlertDelivery | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may test_alert_receiver, update_alert_receiver, delete_alert_receiver and rotate_alert_receiver_secret, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -581,8 +735,13 @@ export type AlertReceiver = {
 export type AlertReceiverOrder = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case
      */
     name: string;
+    /**
+     * email needs addresses, slack and webhook need url, pagerduty needs routing_key. It stays what it is
+     */
     kind: ReceiverKind;
     /**
      * Addresses
@@ -620,6 +779,8 @@ export type AlertReceiverOrder = {
     cluster_ids?: Array<string>;
     /**
      * Enabled
+     *
+     * false: nothing new is sent there but tests and what is replayed
      */
     enabled?: boolean;
 };
@@ -630,10 +791,14 @@ export type AlertReceiverOrder = {
 export type AlertReceiverPage = {
     /**
      * Items
+     *
+     * Newest first, without deleted ones
      */
     items: Array<AlertReceiver>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -646,19 +811,30 @@ export type AlertReceiverPage = {
 export type AlertReceiverUpdate = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case; null: stays
      */
     name?: string | null;
     /**
      * Topics
+     *
+     * What it is told of, in the place of those before, as in the order; null: stays
      */
     topics?: Array<Topic> | null;
+    /**
+     * The least severe that is told; null: stays
+     */
     severity?: Severity | null;
     /**
      * Cluster Ids
+     *
+     * Only of these, in the place of those before; empty: of all; null: stays
      */
     cluster_ids?: Array<string> | null;
     /**
      * Enabled
+     *
+     * false: nothing new is sent there but tests and what is replayed; null: stays
      */
     enabled?: boolean | null;
 };
@@ -669,13 +845,20 @@ export type AlertReceiverUpdate = {
  * A rule with what this cluster has of it.
  */
 export type AlertRule = {
+    /**
+     * Stable, for programs: node-down, disk-80, repair-overdue ...
+     */
     rule: RuleKey;
     /**
      * Title
+     *
+     * For people: Disk 80 % full
      */
     title: string;
     /**
      * Description
+     *
+     * What it means when it fires, a sentence or two
      */
     description: string;
     /**
@@ -684,7 +867,13 @@ export type AlertRule = {
      * What to do when it fires
      */
     hint: string;
+    /**
+     * info, warning or critical; the same for every cluster
+     */
     severity: Severity;
+    /**
+     * Of the value and the threshold. ratio: a share, 0.8 is 80 %. none: it says only yes or no
+     */
     unit: AlertUnit;
     /**
      * It fires while the value is above, or below, the threshold
@@ -708,10 +897,14 @@ export type AlertRule = {
     for_seconds: number;
     /**
      * Default For Seconds
+     *
+     * How long it usually must have lasted
      */
     default_for_seconds: number;
     /**
      * Enabled
+     *
+     * false: it does not fire in this cluster
      */
     enabled: boolean;
     /**
@@ -722,10 +915,14 @@ export type AlertRule = {
     changed: boolean;
     /**
      * Changed By
+     *
+     * Who changed it last: e-mail address or service account, with the API token's name in brackets if one was used; null: it is as usual
      */
     changed_by: string | null;
     /**
      * Changed At
+     *
+     * When it was changed last, UTC; null: it is as usual
      */
     changed_at: string | null;
 };
@@ -738,14 +935,20 @@ export type AlertRule = {
 export type AlertRuleUpdate = {
     /**
      * Threshold
+     *
+     * In the rule's unit, within its threshold_facts; only of rules that have a threshold
      */
     threshold?: number | null;
     /**
      * For Seconds
+     *
+     * How long it must have lasted: 0 to 86,400 (a day)
      */
     for_seconds?: number | null;
     /**
      * Enabled
+     *
+     * false: it does not fire in this cluster. Usual is true
      */
     enabled?: boolean | null;
 };
@@ -756,10 +959,14 @@ export type AlertRuleUpdate = {
 export type AlertRules = {
     /**
      * Items
+     *
+     * All that there are, the same for every cluster, always in this order
      */
     items: Array<AlertRule>;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may update_alert_rule, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -770,12 +977,19 @@ export type AlertRules = {
 export type AlertSilence = {
     /**
      * Id
+     *
+     * Alertmanager's; expire_alert_silence takes it
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * clu_…, of the cluster whose alerts it silences
      */
     cluster_id: string;
+    /**
+     * pending: it begins later. active: it counts. expired: it is over
+     */
     state: SilenceState;
     /**
      * Matchers
@@ -787,18 +1001,26 @@ export type AlertSilence = {
     };
     /**
      * Starts At
+     *
+     * When it begins or began, UTC
      */
     starts_at: string;
     /**
      * Ends At
+     *
+     * When it ends or ended, UTC; of one that was ended early, that moment
      */
     ends_at: string;
     /**
      * Comment
+     *
+     * Why, in the words of who made it
      */
     comment: string;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
 };
@@ -809,14 +1031,24 @@ export type AlertSilence = {
  * What is silenced: alerts of the cluster that fit all that is given.
  */
 export type AlertSilenceOrder = {
+    /**
+     * Only alerts of this rule; null: of all
+     */
     rule?: RuleKey | null;
+    /**
+     * Only alerts of this severity exactly, not of higher ones; null: of all
+     */
     severity?: Severity | null;
     /**
      * Node Id
+     *
+     * Only alerts of this node of the cluster; null: of all, and those of no node
      */
     node_id?: string | null;
     /**
      * Keyspace
+     *
+     * Only alerts of tables in this keyspace; null: of all, and those of no table
      */
     keyspace?: string | null;
     /**
@@ -828,13 +1060,13 @@ export type AlertSilenceOrder = {
     /**
      * Starts At
      *
-     * null: now
+     * With its time zone, RFC 3339; null, or a time that is over: now
      */
     starts_at?: string | null;
     /**
      * Ends At
      *
-     * 90 days from now at most
+     * With its time zone, RFC 3339; after it begins, and 90 days from now at most
      */
     ends_at: string;
     /**
@@ -881,6 +1113,8 @@ export type AllowedAction = {
     action: string;
     /**
      * Allowed
+     *
+     * Whether the caller may do it now
      */
     allowed: boolean;
     /**
@@ -921,10 +1155,14 @@ export type Allowlist = {
     in_force: boolean;
     /**
      * Changed At
+     *
+     * When these entries were ordered; null: none were ever
      */
     changed_at: string | null;
     /**
      * Changed By
+     *
+     * Who ordered them: e-mail address or name of a service account, with the API token's name in brackets if one was used; null: none were ever
      */
     changed_by: string | null;
     /**
@@ -939,6 +1177,8 @@ export type Allowlist = {
     pending_operation: PendingOperation | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: replace_allowlist
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -955,6 +1195,8 @@ export type AllowlistEntry = {
     cidr: string;
     /**
      * Description
+     *
+     * Whose network it is, for people; may be empty
      */
     description?: string;
 };
@@ -975,7 +1217,13 @@ export type AllowlistOrder = {
  * AllowlistStarted
  */
 export type AllowlistStarted = {
+    /**
+     * As it was ordered
+     */
     allowlist: Allowlist;
+    /**
+     * The operation that tells the nodes and firewalls
+     */
     operation: Operation;
 };
 
@@ -993,14 +1241,27 @@ export type Answer = {
     taken_at: string;
     /**
      * Facts
+     *
+     * Single values; empty: there are none
      */
     facts?: Array<AnswerFact>;
     /**
      * Tables
+     *
+     * Empty: there are none
      */
     tables?: Array<AnswerTable>;
+    /**
+     * A page of the engine's log; null: the question is about something else
+     */
     log?: AnswerLog | null;
+    /**
+     * Where threads spent their time; null: the question is about something else
+     */
     flame?: AnswerFlame | null;
+    /**
+     * Captured packets; null: the question is about something else
+     */
     file?: AnswerFile | null;
     /**
      * Notes
@@ -1016,6 +1277,8 @@ export type Answer = {
 export type AnswerColumn = {
     /**
      * Title
+     *
+     * What is in it, for people
      */
     title: string;
     /**
@@ -1032,10 +1295,14 @@ export type AnswerColumn = {
 export type AnswerFact = {
     /**
      * Label
+     *
+     * What it is, for people
      */
     label: string;
     /**
      * Unit
+     *
+     * Of the value: text, flag and time (RFC 3339) are no numbers; ratio is 0 to 1
      */
     unit: 'text' | 'flag' | 'time' | 'count' | 'bytes' | 'seconds' | 'milliseconds' | 'ratio';
     /**
@@ -1054,10 +1321,14 @@ export type AnswerFact = {
 export type AnswerFile = {
     /**
      * Name
+     *
+     * To save it under, for example cql-traffic.pcap
      */
     name: string;
     /**
      * Media Type
+     *
+     * Captured packets, as tcpdump and Wireshark read them
      */
     media_type: 'application/vnd.tcpdump.pcap';
     /**
@@ -1074,8 +1345,13 @@ export type AnswerFile = {
 export type AnswerFlame = {
     /**
      * Samples
+     *
+     * How many stacks of threads that run Java code were seen, sampled every 10 ms
      */
     samples: number;
+    /**
+     * All of them together
+     */
     root: FlameNode;
 };
 
@@ -1108,10 +1384,14 @@ export type AnswerLog = {
 export type AnswerTable = {
     /**
      * Title
+     *
+     * What it tells, for people
      */
     title: string;
     /**
      * Columns
+     *
+     * In the order of each row's values
      */
     columns: Array<AnswerColumn>;
     /**
@@ -1148,14 +1428,20 @@ export type ApplyOrder = {
 export type ArchiveGap = {
     /**
      * Begins At
+     *
+     * From when on writes may be missing
      */
     begins_at: string;
     /**
      * Ends At
+     *
+     * Until when
      */
     ends_at: string;
     /**
      * Reason
+     *
+     * What happened, for people
      */
     reason: string;
 };
@@ -1166,10 +1452,14 @@ export type ArchiveGap = {
 export type ArchivedNode = {
     /**
      * Name
+     *
+     * Name of the node
      */
     name: string;
     /**
      * Covered Until
+     *
+     * What was written there before is stored, but for the gaps; null: nothing yet
      */
     covered_until: string | null;
     /**
@@ -1180,12 +1470,14 @@ export type ArchivedNode = {
     waiting_bytes: number;
     /**
      * Problem
+     *
+     * Why its last try to store failed; null: it did not
      */
     problem: string | null;
     /**
      * Gaps
      *
-     * When writes may be missing from what this node archived, newest first
+     * When writes may be missing from what this node archived, newest first, 20 at most
      */
     gaps: Array<ArchiveGap>;
 };
@@ -1194,7 +1486,13 @@ export type ArchivedNode = {
  * Asked
  */
 export type Asked = {
+    /**
+     * As it was asked: read it again for the answer
+     */
     diagnosis: Diagnosis;
+    /**
+     * The operation that asks the node
+     */
     operation: Operation;
 };
 
@@ -1204,6 +1502,8 @@ export type Asked = {
 export type AuditChain = {
     /**
      * Organisation Id
+     *
+     * org_…, whose chain it is
      */
     organisation_id: string;
     /**
@@ -1220,6 +1520,8 @@ export type AuditChain = {
     hash: string;
     /**
      * Last Record At
+     *
+     * When the last record in the chain was written, UTC; null: there is none
      */
     last_record_at: string | null;
     /**
@@ -1278,6 +1580,8 @@ export type AuditExport = {
     to?: string | null;
     /**
      * ExportFormat
+     *
+     * jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields below a header
      */
     format?: 'jsonl' | 'csv';
 };
@@ -1330,10 +1634,14 @@ export type AuditFilter = {
 export type AuditPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<AuditRecord>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -1344,52 +1652,72 @@ export type AuditPage = {
 export type AuditRecord = {
     /**
      * Id
+     *
+     * aud_…
      */
     id: string;
     /**
      * Action
+     *
+     * What was done, a noun and a verb: cluster.create, token.revoke, session.end
      */
     action: string;
     /**
      * Target Type
+     *
+     * What kind of thing it was done to: cluster, node, operation, member, user, token, role ...
      */
     target_type: string;
     /**
      * Target Id
+     *
+     * Id of that thing
      */
     target_id: string;
     /**
      * Target Name
+     *
+     * As it was called then; an e-mail address where it is a person; may be empty
      */
     target_name: string;
     /**
      * Actor
      *
-     * E-mail address, with the API token's name in brackets if one was used
+     * E-mail address, or a service account's name, with the API token's name in brackets if one was used; ringmaster: the control plane by itself
      */
     actor: string;
     /**
      * Source Address
+     *
+     * IP address that the request came from; null: not known, or the control plane acted by itself
      */
     source_address: string | null;
     /**
      * Request Id
+     *
+     * X-Request-Id of the request; empty: the control plane acted by itself
      */
     request_id: string;
     /**
      * Before
+     *
+     * What was changed, as it was before; null: it was not there, or there is nothing to tell. Never a secret
      */
     before: {
         [key: string]: unknown;
     } | null;
     /**
      * After
+     *
+     * What was changed, as it is afterwards; null: it is gone, or there is nothing to tell. Never a secret
      */
     after: {
         [key: string]: unknown;
     } | null;
     /**
      * Created At
+     *
+     * When it was written, UTC: in the transaction of the change itself
      */
     created_at: string;
     /**
@@ -1412,30 +1740,44 @@ export type AuditRecord = {
 export type Backup = {
     /**
      * Id
+     *
+     * Id of the backup: bkp_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that was backed up, which may be deleted by now
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * As it was called then
      */
     cluster_name: string;
     /**
      * Cluster Deleted
+     *
+     * true: the cluster is deleted; it is restored into another one
      */
     cluster_deleted: boolean;
     /**
      * Location Id
+     *
+     * Id of the location where it was stored first; see copies for others
      */
     location_id: string;
     /**
      * Location Name
+     *
+     * Name of that location
      */
     location_name: string;
     /**
      * Schedule Id
+     *
+     * Id of the schedule that ordered it, which may be deleted by now; null: made by hand
      */
     schedule_id: string | null;
     /**
@@ -1444,6 +1786,9 @@ export type Backup = {
      * null: made by hand
      */
     schedule_name: string | null;
+    /**
+     * running, complete, incomplete (see missing; it is not restored), failed (see reason), cancelled, deleting, deleted
+     */
     state: BackupState;
     /**
      * Reason
@@ -1459,14 +1804,20 @@ export type Backup = {
     missing: Array<string>;
     /**
      * Selection
+     *
+     * What was chosen; empty: all tables that are not the engine's own
      */
     selection: Array<TableChoice>;
     /**
      * Engine
+     *
+     * cassandra or scylla: it is restored into the same only
      */
     engine: string;
     /**
      * Engine Version
+     *
+     * Of the cluster when it was ordered
      */
     engine_version: string;
     /**
@@ -1477,6 +1828,8 @@ export type Backup = {
     taken_at: string | null;
     /**
      * Bundles
+     *
+     * SSTables of all nodes; as bytes and new_bytes 0 until it is finished
      */
     bundles: number;
     /**
@@ -1517,22 +1870,32 @@ export type Backup = {
     expires_at: string | null;
     /**
      * Locked Until
+     *
+     * Nobody may delete it before; null: not locked
      */
     locked_until: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that makes it, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: schedule NAME
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended, in whatever state; null: it is being made
      */
     finished_at: string | null;
     /**
@@ -1543,6 +1906,8 @@ export type Backup = {
     copies: Array<BackupCopy>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: delete_backup, verify_backup, download_backup and restore_backup
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -1555,12 +1920,19 @@ export type Backup = {
 export type BackupCopy = {
     /**
      * Location Id
+     *
+     * Id of the second location
      */
     location_id: string;
     /**
      * Location Name
+     *
+     * Name of the second location
      */
     location_name: string;
+    /**
+     * running, complete, or cancelled, which is not begun again
+     */
     state: CopyState;
     /**
      * Bytes
@@ -1576,10 +1948,14 @@ export type BackupCopy = {
     copied_bytes: number;
     /**
      * Operation Id
+     *
+     * Id of the operation that copies it, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Finished At
+     *
+     * When it was complete or cancelled; null: it is being copied
      */
     finished_at: string | null;
 };
@@ -1590,30 +1966,44 @@ export type BackupCopy = {
 export type BackupDetail = {
     /**
      * Id
+     *
+     * Id of the backup: bkp_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that was backed up, which may be deleted by now
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * As it was called then
      */
     cluster_name: string;
     /**
      * Cluster Deleted
+     *
+     * true: the cluster is deleted; it is restored into another one
      */
     cluster_deleted: boolean;
     /**
      * Location Id
+     *
+     * Id of the location where it was stored first; see copies for others
      */
     location_id: string;
     /**
      * Location Name
+     *
+     * Name of that location
      */
     location_name: string;
     /**
      * Schedule Id
+     *
+     * Id of the schedule that ordered it, which may be deleted by now; null: made by hand
      */
     schedule_id: string | null;
     /**
@@ -1622,6 +2012,9 @@ export type BackupDetail = {
      * null: made by hand
      */
     schedule_name: string | null;
+    /**
+     * running, complete, incomplete (see missing; it is not restored), failed (see reason), cancelled, deleting, deleted
+     */
     state: BackupState;
     /**
      * Reason
@@ -1637,14 +2030,20 @@ export type BackupDetail = {
     missing: Array<string>;
     /**
      * Selection
+     *
+     * What was chosen; empty: all tables that are not the engine's own
      */
     selection: Array<TableChoice>;
     /**
      * Engine
+     *
+     * cassandra or scylla: it is restored into the same only
      */
     engine: string;
     /**
      * Engine Version
+     *
+     * Of the cluster when it was ordered
      */
     engine_version: string;
     /**
@@ -1655,6 +2054,8 @@ export type BackupDetail = {
     taken_at: string | null;
     /**
      * Bundles
+     *
+     * SSTables of all nodes; as bytes and new_bytes 0 until it is finished
      */
     bundles: number;
     /**
@@ -1695,22 +2096,32 @@ export type BackupDetail = {
     expires_at: string | null;
     /**
      * Locked Until
+     *
+     * Nobody may delete it before; null: not locked
      */
     locked_until: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that makes it, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: schedule NAME
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended, in whatever state; null: it is being made
      */
     finished_at: string | null;
     /**
@@ -1721,14 +2132,20 @@ export type BackupDetail = {
     copies: Array<BackupCopy>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: delete_backup, verify_backup, download_backup and restore_backup
      */
     allowed_actions: Array<AllowedAction>;
     /**
      * Nodes
+     *
+     * What each node gave to it, by name
      */
     nodes: Array<BackupNode>;
     /**
      * Tables
+     *
+     * Those in it, by keyspace and name
      */
     tables: Array<BackupTable>;
 };
@@ -1760,11 +2177,13 @@ export type BackupEstimate = {
     /**
      * Free Bytes
      *
-     * On the disk of the node that has least, as a share of its data
+     * Free bytes on the disk of the node that has least; null: the nodes have not told yet
      */
     free_bytes: number | null;
     /**
      * Warnings
+     *
+     * Sentences about what to know of it; none of them stands in the way
      */
     warnings: Array<string>;
     /**
@@ -1783,6 +2202,8 @@ export type BackupEstimate = {
 export type BackupKey = {
     /**
      * Key Id
+     *
+     * 16 hexadecimal digits that name the key and tell nothing about it
      */
     key_id: string;
     /**
@@ -1799,12 +2220,19 @@ export type BackupKey = {
 export type BackupLocation = {
     /**
      * Id
+     *
+     * Id of the location: loc_…
      */
     id: string;
     /**
      * Name
+     *
+     * Unique among the organisation's own; the installation's is called This installation
      */
     name: string;
+    /**
+     * folder: of an installation only. s3, gcs: a bucket
+     */
     kind: LocationKind;
     /**
      * Object Lock
@@ -1826,10 +2254,14 @@ export type BackupLocation = {
     address: string;
     /**
      * Region
+     *
+     * Of a bucket of S3, as it was given; null: none was
      */
     region: string | null;
     /**
      * Endpoint
+     *
+     * Of an S3-compatible server; null: Amazon's, Google's, or a folder
      */
     endpoint: string | null;
     /**
@@ -1840,6 +2272,8 @@ export type BackupLocation = {
     problem: string | null;
     /**
      * Problem Hint
+     *
+     * What to do about the problem; null: there is none, or nothing to say
      */
     problem_hint: string | null;
     /**
@@ -1874,14 +2308,20 @@ export type BackupLocation = {
     stored_bytes: number;
     /**
      * Created By
+     *
+     * E-mail address or name of a service account, with the API token's name in brackets if one was used; the installation: its operator
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was brought
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: update_backup_location, check_backup_location, delete_backup_location and purge_backup_location
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -1892,10 +2332,14 @@ export type BackupLocation = {
 export type BackupLocationPage = {
     /**
      * Items
+     *
+     * The organisation's and the installation's, newest first
      */
     items: Array<BackupLocation>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -1906,7 +2350,13 @@ export type BackupLocationPage = {
  * A location and the operation that tries to write there.
  */
 export type BackupLocationStarted = {
+    /**
+     * As it is now
+     */
     location: BackupLocation;
+    /**
+     * The operation that tries to write there; of purge_backup_location the one that purges, which may have been open already
+     */
     operation: Operation;
 };
 
@@ -1916,35 +2366,54 @@ export type BackupLocationStarted = {
 export type BackupNode = {
     /**
      * Name
+     *
+     * Name of the node, which may be gone by now
      */
     name: string;
     /**
      * Datacenter
+     *
+     * Name of its data centre
      */
     datacenter: string;
     /**
      * Rack
+     *
+     * As the database has it: the node's zone
      */
     rack: string;
+    /**
+     * pending, snapshot (it is taken), indexed (its files are known), written (its manifest is stored), lost (left out, see reason)
+     */
     state: NodeBackupState;
     /**
      * Reason
+     *
+     * Why it was left out; null: it was not
      */
     reason: string | null;
     /**
      * Bundles
+     *
+     * SSTables of it that are in the backup
      */
     bundles: number;
     /**
      * Bytes
+     *
+     * Bytes of their files
      */
     bytes: number;
     /**
      * New Bytes
+     *
+     * Of these bytes, what was not stored yet when it listed them
      */
     new_bytes: number;
     /**
      * Uploaded Bytes
+     *
+     * Bytes of the files that it has uploaded so far
      */
     uploaded_bytes: number;
 };
@@ -1962,7 +2431,7 @@ export type BackupOrder = {
     /**
      * Location Id
      *
-     * null: the installation's
+     * null: the installation's; where it has none, your oldest
      */
     location_id?: string | null;
     /**
@@ -1991,10 +2460,14 @@ export type BackupOrder = {
 export type BackupPage = {
     /**
      * Items
+     *
+     * Newest first, without deleted ones
      */
     items: Array<Backup>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -2005,66 +2478,98 @@ export type BackupPage = {
 export type BackupSchedule = {
     /**
      * Id
+     *
+     * Id of the schedule: bsc_…
      */
     id: string;
     /**
      * Name
+     *
+     * Unique among the cluster's schedules
      */
     name: string;
     /**
      * Cron
+     *
+     * minute hour day-of-month month day-of-week; null: it goes by interval_minutes
      */
     cron: string | null;
     /**
      * Interval Minutes
+     *
+     * Elapsed minutes from one turn to the next; null: it goes by cron
      */
     interval_minutes: number | null;
     /**
      * Time Zone
+     *
+     * Of cron: IANA name
      */
     time_zone: string;
     /**
      * Selection
+     *
+     * What is backed up; empty: all tables that are not the engine's own
      */
     selection: Array<TableChoice>;
     /**
      * Location Id
+     *
+     * Id of the location to which its backups go
      */
     location_id: string;
     /**
      * Location Name
+     *
+     * Name of that location
      */
     location_name: string;
     /**
      * Second Location Id
+     *
+     * Id of the location to which its complete backups are copied; null: nowhere
      */
     second_location_id: string | null;
     /**
      * Second Location Name
+     *
+     * Name of that location; null: nowhere
      */
     second_location_name: string | null;
     /**
      * Keep Days
+     *
+     * Days after which its backups go; null: no matter how old they are
      */
     keep_days: number | null;
     /**
      * Keep Count
+     *
+     * How many complete ones stay, the newest; null: all
      */
     keep_count: number | null;
     /**
      * Keep After Deletion Days
+     *
+     * Days that its backups stay after the cluster was deleted
      */
     keep_after_deletion_days: number;
     /**
      * Lock Days
+     *
+     * Days in which nobody may delete a backup of it; null: not locked
      */
     lock_days: number | null;
     /**
      * Rate Mib Per Second
+     *
+     * MiB per second that each node uploads at most; null: as fast as it goes
      */
     rate_mib_per_second: number | null;
     /**
      * Enabled
+     *
+     * false: it makes no backups, and due_at is null
      */
     enabled: boolean;
     /**
@@ -2081,14 +2586,20 @@ export type BackupSchedule = {
     next: Array<string>;
     /**
      * Created By
+     *
+     * Who made it first: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made first
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: replace_backup_schedule and delete_backup_schedule
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -2099,10 +2610,14 @@ export type BackupSchedule = {
 export type BackupScheduleList = {
     /**
      * Items
+     *
+     * All of the cluster, by name
      */
     items: Array<BackupSchedule>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: create_backup_schedule
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -2113,6 +2628,8 @@ export type BackupScheduleList = {
 export type BackupScheduleOrder = {
     /**
      * Name
+     *
+     * For people; unique among the cluster's schedules, upper and lower case being the same
      */
     name: string;
     /**
@@ -2123,6 +2640,8 @@ export type BackupScheduleOrder = {
     cron?: string | null;
     /**
      * Interval Minutes
+     *
+     * Elapsed minutes from one turn to the next, 15 to 527040 (366 days); instead of cron, one of the two
      */
     interval_minutes?: number | null;
     /**
@@ -2140,7 +2659,7 @@ export type BackupScheduleOrder = {
     /**
      * Location Id
      *
-     * null: the installation's
+     * null: the installation's; where it has none, your oldest
      */
     location_id?: string | null;
     /**
@@ -2181,6 +2700,8 @@ export type BackupScheduleOrder = {
     rate_mib_per_second?: number | null;
     /**
      * Enabled
+     *
+     * false: no further backups; those that it made are kept as before
      */
     enabled?: boolean;
 };
@@ -2189,7 +2710,13 @@ export type BackupScheduleOrder = {
  * BackupStarted
  */
 export type BackupStarted = {
+    /**
+     * As it is now: just ordered, or being deleted
+     */
     backup: Backup;
+    /**
+     * The operation that makes or deletes it; of clone_cluster the one of the whole clone
+     */
     operation: Operation;
 };
 
@@ -2208,18 +2735,26 @@ export type BackupState = 'running' | 'complete' | 'incomplete' | 'failed' | 'ca
 export type BackupTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
     /**
      * Bundles
+     *
+     * SSTables of all nodes; 0: it had no files
      */
     bundles: number;
     /**
      * Bytes
+     *
+     * Bytes of all nodes' files of it
      */
     bytes: number;
 };
@@ -2235,32 +2770,50 @@ export type BootState = 'succeeded' | 'failed' | 'pending';
 export type Budget = {
     /**
      * Id
+     *
+     * bud_…; get_budget takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
+    /**
+     * What counts: all of the organisation, one cluster, or the clusters that have a tag
+     */
     scope: BudgetScope;
+    /**
+     * Which one, of the scope cluster; else null
+     */
     cluster: OfCluster | null;
     /**
-     * Tags count as they are now
+     * Which one, of the scope tag; else null. Tags count as they are now
      */
     tag: OfTag | null;
     /**
      * Micros
+     *
+     * For each month of UTC, in micro-dollars (1,000,000 are a US dollar)
      */
     micros: number;
     /**
      * Currency
+     *
+     * Of all its amounts: USD
      */
     currency: string;
     /**
      * Spent Percents
+     *
+     * Told when so many percent are spent; rising; empty: never
      */
     spent_percents: Array<number>;
     /**
      * Forecast Percents
+     *
+     * Told when the month will come to so many percent by the forecast; rising; empty: never
      */
     forecast_percents: Array<number>;
     /**
@@ -2272,13 +2825,13 @@ export type Budget = {
     /**
      * Spent
      *
-     * As it was at `checked_at`; costs are added once an hour
+     * Micro-dollars, as it was at `checked_at`; costs are added once an hour
      */
     spent: number;
     /**
      * Forecast
      *
-     * What the month will come to: as get_cost_forecast
+     * Micro-dollars that the month will come to: as get_cost_forecast
      */
     forecast: number;
     /**
@@ -2295,14 +2848,20 @@ export type Budget = {
     crossings: Array<BudgetCrossing>;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may update_budget and delete_budget, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -2313,29 +2872,38 @@ export type Budget = {
  * A threshold that was reached; receivers of alerts were told once.
  */
 export type BudgetCrossing = {
+    /**
+     * spent: what the month came to by then. forecast: what it was to come to
+     */
     measure: Measure;
     /**
      * Percent
+     *
+     * The threshold that was reached, percent of the budget: 80
      */
     percent: number;
     /**
      * Micros
      *
-     * What it had come to, or was to come to, when it was found
+     * What it had come to, or was to come to, when it was found; micro-dollars
      */
     micros: number;
     /**
      * Budget Micros
      *
-     * The budget then
+     * The budget then, micro-dollars
      */
     budget_micros: number;
     /**
      * Sentence
+     *
+     * What people were told: shop: 401.20 dollars spent in January 2026, which is past 80 % of 500.00 dollars
      */
     sentence: string;
     /**
      * Crossed At
+     *
+     * When it was found, UTC
      */
     crossed_at: string;
     /**
@@ -2354,25 +2922,36 @@ export type BudgetCrossing = {
 export type BudgetOrder = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case
      */
     name: string;
+    /**
+     * What counts: all of the organisation, one cluster (cluster_id), or the clusters that have a tag (tag_key and tag_value)
+     */
     scope?: BudgetScope;
     /**
      * Cluster Id
+     *
+     * Needed for the scope cluster, and only for it
      */
     cluster_id?: string | null;
     /**
      * Tag Key
+     *
+     * Needed for the scope tag, and only for it
      */
     tag_key?: string | null;
     /**
      * Tag Value
+     *
+     * Needed for the scope tag, and only for it
      */
     tag_value?: string | null;
     /**
      * Micros
      *
-     * For each month
+     * For each month of UTC, in micro-dollars (1,000,000 are a US dollar)
      */
     micros: number;
     /**
@@ -2395,10 +2974,14 @@ export type BudgetOrder = {
 export type BudgetPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Budget>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -2418,22 +3001,26 @@ export type BudgetScope = 'organisation' | 'tag' | 'cluster';
 export type BudgetUpdate = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case; null: stays
      */
     name?: string | null;
     /**
      * Micros
+     *
+     * For each month of UTC, in micro-dollars (1,000,000 are a US dollar); null: stays
      */
     micros?: number | null;
     /**
      * Spent Percents
      *
-     * Told when so many percent are spent
+     * Told when so many percent are spent; in the place of those before; null: stays
      */
     spent_percents?: Array<number> | null;
     /**
      * Forecast Percents
      *
-     * Told when the month will come to so many percent by the forecast
+     * Told when the month will come to so many percent by the forecast; in the place of those before; null: stays
      */
     forecast_percents?: Array<number> | null;
 };
@@ -2442,13 +3029,20 @@ export type BudgetUpdate = {
  * BuiltInRole
  */
 export type BuiltInRole = {
+    /**
+     * owner, admin, operator or viewer
+     */
     role: Role;
     /**
      * Description
+     *
+     * What it is for, a sentence for people
      */
     description: string;
     /**
      * Permissions
+     *
+     * What it holds; sorted
      */
     permissions: Array<Permission>;
 };
@@ -2473,10 +3067,14 @@ export type Capacity = {
     warning: string | null;
     /**
      * Quotas
+     *
+     * Empty: the provider has none, or has not told any
      */
     quotas: Array<CapacityQuota>;
     /**
      * Machine Types
+     *
+     * All of the provider
      */
     machine_types: Array<CapacityOfType>;
 };
@@ -2487,6 +3085,8 @@ export type Capacity = {
 export type CapacityOfType = {
     /**
      * Name
+     *
+     * Of a machine type, from the catalogue: i3.xlarge
      */
     name: string;
     /**
@@ -2509,10 +3109,14 @@ export type CapacityOfType = {
 export type CapacityQuery = {
     /**
      * Provider
+     *
+     * From the catalogue: aws, gcp, local
      */
     provider: string;
     /**
      * Region
+     *
+     * From the catalogue: eu-central-1
      */
     region: string;
     /**
@@ -2535,6 +3139,8 @@ export type CapacityQuota = {
     name: string;
     /**
      * Limit
+     *
+     * What the cloud allows in all, in the unit of the quota: vCPUs, machines, GB
      */
     limit: number;
     /**
@@ -2557,10 +3163,14 @@ export type CapacityQuota = {
 export type Catalog = {
     /**
      * Providers
+     *
+     * Those that this installation offers, by id
      */
     providers: Array<CatalogProvider>;
     /**
      * Engines
+     *
+     * Those that can be ordered, by name
      */
     engines: Array<CatalogEngine>;
 };
@@ -2571,18 +3181,26 @@ export type Catalog = {
 export type CatalogEngine = {
     /**
      * Name
+     *
+     * What orders name: cassandra or scylla
      */
     name: string;
     /**
      * Title
+     *
+     * For people, for example Apache Cassandra
      */
     title: string;
     /**
      * Versions
+     *
+     * Those that can be ordered, in the order in which to show them
      */
     versions: Array<CatalogEngineVersion>;
     /**
      * Settings
+     *
+     * What clusters of this engine may set, in the order in which to show it; empty: nothing
      */
     settings: Array<CatalogEngineSetting>;
     /**
@@ -2603,16 +3221,25 @@ export type CatalogEngine = {
 export type CatalogEngineSetting = {
     /**
      * Name
+     *
+     * By which settings of a cluster name it, for example read_timeout_ms
      */
     name: string;
     /**
      * Title
+     *
+     * For people, for example Read timeout
      */
     title: string;
     /**
      * Description
+     *
+     * What it does, in a sentence or two
      */
     description: string;
+    /**
+     * What values it takes: integer and number within minimum and maximum, boolean, or choice: one of choices
+     */
     type: SettingType;
     /**
      * Unit
@@ -2622,10 +3249,14 @@ export type CatalogEngineSetting = {
     unit: string;
     /**
      * Minimum
+     *
+     * Of numbers: the least, itself allowed, in the setting's unit; null: there is none
      */
     minimum: number | null;
     /**
      * Maximum
+     *
+     * Of numbers: the most, itself allowed, in the setting's unit; null: there is none
      */
     maximum: number | null;
     /**
@@ -2660,10 +3291,14 @@ export type CatalogEngineSetting = {
 export type CatalogEngineVersion = {
     /**
      * Version
+     *
+     * For example 5.0.5; what orders and upgrades name
      */
     version: string;
     /**
      * Is Default
+     *
+     * Taken when an order names no version; one of each engine is
      */
     is_default: boolean;
     /**
@@ -2742,6 +3377,8 @@ export type CatalogMachinePrice = {
     region: string;
     /**
      * Date
+     *
+     * Day of the price list that it is from
      */
     date: string;
 };
@@ -2752,10 +3389,14 @@ export type CatalogMachinePrice = {
 export type CatalogMachineType = {
     /**
      * Name
+     *
+     * As the provider calls it, for example i4i.2xlarge; what orders name
      */
     name: string;
     /**
      * Description
+     *
+     * For people: a few words on what it is for; may be empty
      */
     description: string;
     /**
@@ -2784,10 +3425,14 @@ export type CatalogMachineType = {
     cores: number | null;
     /**
      * Threads Per Core
+     *
+     * Hardware threads of each physical core; null: shares the machine at hand
      */
     threads_per_core: number | null;
     /**
      * Numa Nodes
+     *
+     * NUMA nodes that cores and memory are divided among; null: not known
      */
     numa_nodes: number | null;
     /**
@@ -2858,18 +3503,26 @@ export type CatalogMachineType = {
 export type CatalogProvider = {
     /**
      * Id
+     *
+     * What orders name: aws, gcp or local
      */
     id: string;
     /**
      * Name
+     *
+     * For people, for example Amazon Web Services
      */
     name: string;
     /**
      * Regions
+     *
+     * Those in which can be ordered, by name
      */
     regions: Array<CatalogRegion>;
     /**
      * Machine Types
+     *
+     * Those that can be ordered in its regions, in the order in which to show them
      */
     machine_types: Array<CatalogMachineType>;
 };
@@ -2880,14 +3533,20 @@ export type CatalogProvider = {
 export type CatalogRegion = {
     /**
      * Name
+     *
+     * As the provider calls it, for example eu-west-1; what orders name
      */
     name: string;
     /**
      * Title
+     *
+     * For people: the place, for example Ireland
      */
     title: string;
     /**
      * Zones
+     *
+     * Names of its zones in which can be ordered, in alphabetical order, for example eu-west-1a
      */
     zones: Array<string>;
     /**
@@ -2906,6 +3565,8 @@ export type CatalogRegion = {
 export type Ceiling = {
     /**
      * Id
+     *
+     * cei_…; remove_ceiling takes it
      */
     id: string;
     /**
@@ -2914,23 +3575,36 @@ export type Ceiling = {
     cluster: OfCluster | null;
     /**
      * Nodes
+     *
+     * At most; null: any number
      */
     nodes: number | null;
     /**
      * Micros Per Month
+     *
+     * Micro-dollars, at most, of machines on demand with mark-up and fees, by 730 hours; null: any amount
      */
     micros_per_month: number | null;
+    /**
+     * What it is compared with: of all of the organisation, or of the cluster
+     */
     held: Held;
     /**
      * Changed By
+     *
+     * Who set it last: e-mail address or service account, with the API token's name in brackets if one was used
      */
     changed_by: string;
     /**
      * Changed At
+     *
+     * When it was set last, UTC
      */
     changed_at: string;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may set_ceiling and remove_ceiling, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -2956,7 +3630,7 @@ export type CeilingOrder = {
     /**
      * Micros Per Month
      *
-     * Of machines on demand with mark-up and fees, by 730 hours; null: any amount
+     * Micro-dollars, at most, of machines on demand with mark-up and fees, by 730 hours; null: any amount
      */
     micros_per_month?: number | null;
 };
@@ -2967,10 +3641,14 @@ export type CeilingOrder = {
 export type CeilingPage = {
     /**
      * Items
+     *
+     * Newest first, without those of deleted clusters
      */
     items: Array<Ceiling>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
     /**
@@ -2987,10 +3665,14 @@ export type CeilingPage = {
 export type ChangeMachineType = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'machine_type';
     /**
      * Machine Type
+     *
+     * The new type, of the cluster's provider, as get_catalog names it
      */
     machine_type: string;
     /**
@@ -3009,6 +3691,8 @@ export type ChangeMachineType = {
 export type ChangeSettings = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'settings';
     /**
@@ -3025,7 +3709,13 @@ export type ChangeSettings = {
  * ChangeStarted
  */
 export type ChangeStarted = {
+    /**
+     * As it is now that the change has begun
+     */
     cluster: Cluster;
+    /**
+     * It carries out the change: follow it to its end
+     */
     operation: Operation;
 };
 
@@ -3035,6 +3725,8 @@ export type ChangeStarted = {
 export type ChangesFilter = {
     /**
      * Cluster Id
+     *
+     * This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
      */
     cluster_id?: string | null;
     /**
@@ -3051,12 +3743,19 @@ export type ChangesFilter = {
 export type ChartAbout = {
     /**
      * Id
+     *
+     * By which the parameter chart asks for it
      */
     id: string;
     /**
      * Title
+     *
+     * For people, for example CPU in use
      */
     title: string;
+    /**
+     * Of its values. ratio: a share, of which 1 is all
+     */
     unit: Unit;
     /**
      * Stacked
@@ -3097,7 +3796,7 @@ export type CloneOrder = {
     /**
      * Location Id
      *
-     * Where the backup goes; null: the installation's own
+     * Where the backup goes; null: the installation's; where it has none, your oldest
      */
     location_id?: string | null;
     /**
@@ -3146,6 +3845,8 @@ export type ClonePlan = {
     steps: Array<string>;
     /**
      * Warnings
+     *
+     * Sentences about what to know of it; none of them stands in the way
      */
     warnings: Array<string>;
     /**
@@ -3162,14 +3863,20 @@ export type ClonePlan = {
 export type CloudAccount = {
     /**
      * Id
+     *
+     * Of the account here: acc_…; what orders of clusters name
      */
     id: string;
     /**
      * Name
+     *
+     * For people; unique in the organisation, without regard to case
      */
     name: string;
     /**
      * Provider
+     *
+     * aws or gcp
      */
     provider: string;
     /**
@@ -3196,7 +3903,13 @@ export type CloudAccount = {
      * gcp: whom the control plane acts as; the external id is in it
      */
     service_account: string | null;
+    /**
+     * How machines are made in it, as it was registered
+     */
     settings: AccountSettings;
+    /**
+     * What the last check found, and whether one is being made
+     */
     check: AccountCheck;
     /**
      * Clusters
@@ -3206,14 +3919,20 @@ export type CloudAccount = {
     clusters: number;
     /**
      * Created By
+     *
+     * E-mail address of who registered it, or a service account's name; with a token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was registered, UTC
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do with it now, and of the rest why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -3224,14 +3943,20 @@ export type CloudAccount = {
 export type CloudAccountDetail = {
     /**
      * Id
+     *
+     * Of the account here: acc_…; what orders of clusters name
      */
     id: string;
     /**
      * Name
+     *
+     * For people; unique in the organisation, without regard to case
      */
     name: string;
     /**
      * Provider
+     *
+     * aws or gcp
      */
     provider: string;
     /**
@@ -3258,7 +3983,13 @@ export type CloudAccountDetail = {
      * gcp: whom the control plane acts as; the external id is in it
      */
     service_account: string | null;
+    /**
+     * How machines are made in it, as it was registered
+     */
     settings: AccountSettings;
+    /**
+     * What the last check found, and whether one is being made
+     */
     check: AccountCheck;
     /**
      * Clusters
@@ -3268,14 +3999,20 @@ export type CloudAccountDetail = {
     clusters: number;
     /**
      * Created By
+     *
+     * E-mail address of who registered it, or a service account's name; with a token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was registered, UTC
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do with it now, and of the rest why not
      */
     allowed_actions: Array<AllowedAction>;
     /**
@@ -3298,6 +4035,8 @@ export type CloudAccountOrder = {
     name: string;
     /**
      * Provider
+     *
+     * aws: needs role_arn. gcp: needs project
      */
     provider: 'aws' | 'gcp';
     /**
@@ -3312,6 +4051,9 @@ export type CloudAccountOrder = {
      * gcp: id of the project in which machines are made
      */
     project?: string | null;
+    /**
+     * How machines are made in it; can never be changed
+     */
     settings?: AccountSettings;
 };
 
@@ -3321,10 +4063,14 @@ export type CloudAccountOrder = {
 export type CloudAccountPage = {
     /**
      * Items
+     *
+     * Newest first, without those that were deleted
      */
     items: Array<CloudAccount>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -3335,7 +4081,13 @@ export type CloudAccountPage = {
  * An account and the operation that checks it.
  */
 export type CloudAccountStarted = {
+    /**
+     * With what has to be done in the cloud
+     */
     cloud_account: CloudAccountDetail;
+    /**
+     * It makes the check: follow it to its end
+     */
     operation: Operation;
 };
 
@@ -3345,6 +4097,8 @@ export type CloudAccountStarted = {
 export type CloudAccountUpdate = {
     /**
      * Name
+     *
+     * The new one, for people; unique in the organisation, without regard to case
      */
     name: string;
 };
@@ -3355,23 +4109,36 @@ export type CloudAccountUpdate = {
 export type Cluster = {
     /**
      * Id
+     *
+     * clu_…; get_cluster takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique among the organisation's clusters that are not deleted
      */
     name: string;
+    /**
+     * active: it serves. degraded: it serves, but a node of it does not. deleted: only its history is there
+     */
     state: ClusterState;
     /**
      * Engine
+     *
+     * From the catalogue: cassandra, scylla
      */
     engine: string;
     /**
      * Engine Version
+     *
+     * That all its nodes run; while they are being upgraded, the one before
      */
     engine_version: string;
     /**
      * Provider
+     *
+     * From the catalogue: local, aws, gcp
      */
     provider: string;
     /**
@@ -3392,12 +4159,19 @@ export type Cluster = {
     image_build: string | null;
     /**
      * Nodes Total
+     *
+     * Nodes that are there, of all data centres, also those that come or go
      */
     nodes_total: number;
     /**
      * Nodes Up
+     *
+     * Nodes of those that serve
      */
     nodes_up: number;
+    /**
+     * Your own labels: tags
+     */
     options: ClusterOptions;
     /**
      * Settings
@@ -3409,6 +4183,8 @@ export type Cluster = {
     };
     /**
      * Termination Protection
+     *
+     * While on, the cluster cannot be deleted
      */
     termination_protection: boolean;
     /**
@@ -3421,14 +4197,24 @@ export type Cluster = {
      * When a test drive is deleted by itself; null: never
      */
     expires_at: string | null;
+    /**
+     * What is done by itself when a node is broken
+     */
     healing: Healing;
+    /**
+     * Whether automatic work that can wait may be done now, by its maintenance windows
+     */
     maintenance: Maintenance;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered, UTC
      */
     created_at: string;
     /**
@@ -3439,11 +4225,18 @@ export type Cluster = {
     active_at: string | null;
     /**
      * Deleted At
+     *
+     * When nothing was left of it, UTC; null: it is not deleted
      */
     deleted_at: string | null;
+    /**
+     * The open one that changes the cluster; null: none. list_operations has those beside it
+     */
     current_operation: ClusterOperation | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do with it now, and why not: change_cluster, delete_cluster, reveal_credentials ...
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -3462,18 +4255,26 @@ export type ClusterBackups = {
     tables: Array<TableChoice>;
     /**
      * Tables Read At
+     *
+     * When that was; null: not yet. Asking has them read every ten minutes for a day
      */
     tables_read_at: string | null;
     /**
      * Complete
+     *
+     * How many complete backups there are of it
      */
     complete: number;
     /**
      * Last Complete At
+     *
+     * When the newest of these was taken; null: there is none
      */
     last_complete_at: string | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: create_backup, clone_cluster and create_backup_schedule
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -3484,10 +4285,14 @@ export type ClusterBackups = {
 export type ClusterCloudAccount = {
     /**
      * Id
+     *
+     * acc_…; get_cloud_account takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
 };
@@ -3506,18 +4311,26 @@ export type ClusterDisks = {
     nodes: number;
     /**
      * Read Iops
+     *
+     * Random reads of 4 KiB per second
      */
     read_iops: number;
     /**
      * Read Bandwidth
+     *
+     * Sequential reads, bytes per second
      */
     read_bandwidth: number;
     /**
      * Write Iops
+     *
+     * Random writes of 4 KiB per second
      */
     write_iops: number;
     /**
      * Write Bandwidth
+     *
+     * Sequential writes, bytes per second
      */
     write_bandwidth: number;
 };
@@ -3528,14 +4341,22 @@ export type ClusterDisks = {
  * What a cluster's drills have shown, and what can be done.
  */
 export type ClusterDrills = {
+    /**
+     * When drills are made; null: only by hand
+     */
     schedule: DrillSchedule | null;
     /**
      * The newest drill that has proved something
      */
     last_proved: Drill | null;
+    /**
+     * The one that is going on; null: none
+     */
     running: Drill | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: start_drill and set_drill_schedule
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -3558,6 +4379,8 @@ export type ClusterFilter = {
     state?: ClusterState | null;
     /**
      * Engine
+     *
+     * Clusters with this engine: cassandra or scylla
      */
     engine?: string | null;
     /**
@@ -3586,6 +4409,8 @@ export type ClusterFilter = {
 export type ClusterNetwork = {
     /**
      * Provider
+     *
+     * Of the cluster: aws, gcp or local
      */
     provider: string;
     /**
@@ -3602,10 +4427,14 @@ export type ClusterNetwork = {
     connection_kinds: Array<ConnectionKind>;
     /**
      * Datacenters
+     *
+     * In the cluster's order
      */
     datacenters: Array<DatacenterNetwork>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: create_network_connection
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -3616,12 +4445,19 @@ export type ClusterNetwork = {
 export type ClusterOperation = {
     /**
      * Id
+     *
+     * op_…; get_operation takes it
      */
     id: string;
     /**
      * Kind
+     *
+     * Stable, for programs: create_cluster, scale_cluster, upgrade_cluster ...
      */
     kind: string;
+    /**
+     * pending, running, blocked, paused or cancelling: it is open
+     */
     state: OperationState;
     /**
      * Progress
@@ -3638,7 +4474,7 @@ export type ClusterOptions = {
     /**
      * Tags
      *
-     * Your own labels, at most 20: team, cost-centre ... Only shown
+     * Your own labels, at most 20: team, cost-centre ... Lists are filtered, costs told and roles limited by them
      */
     tags?: {
         [key: string]: unknown | string;
@@ -3709,6 +4545,9 @@ export type ClusterOrder = {
      * Build of machine images to pin it to, see list_images; null: new machines get the default
      */
     image_build?: string | null;
+    /**
+     * Your own labels: tags
+     */
     options?: ClusterOptions;
     /**
      * Termination Protection
@@ -3716,6 +4555,9 @@ export type ClusterOrder = {
      * While on, the cluster cannot be deleted
      */
     termination_protection?: boolean;
+    /**
+     * What is done when a node is broken. Left out: act, after 300 seconds, 3 replacements a day
+     */
     healing?: HealingWish;
     /**
      * A short-lived cluster with a data set and a running workload; null: an ordinary one
@@ -3729,10 +4571,14 @@ export type ClusterOrder = {
 export type ClusterPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Cluster>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -3743,7 +4589,13 @@ export type ClusterPage = {
  * A cluster and the operation that now works on it.
  */
 export type ClusterStarted = {
+    /**
+     * As it is when the operation has been accepted
+     */
     cluster: Cluster;
+    /**
+     * What works on it: follow it with get_operation or stream_events
+     */
     operation: Operation;
 };
 
@@ -3784,6 +4636,9 @@ export type ClusterUpdate = {
      * While on, the cluster cannot be deleted
      */
     termination_protection?: boolean | null;
+    /**
+     * What is done when a node is broken; of it, too, what is left out, or null, stays as it is
+     */
     healing?: HealingWish | null;
 };
 
@@ -3799,22 +4654,32 @@ export type Connection = {
     ready: boolean;
     /**
      * Contact Points
+     *
+     * IP addresses of its nodes; empty while there is none
      */
     contact_points: Array<string>;
     /**
      * Port
+     *
+     * For CQL, the same on every node: 9042
      */
     port: number;
     /**
      * Datacenter
+     *
+     * What drivers need as the local data centre: the cluster's first; near another one use its name
      */
     datacenter: string;
     /**
      * Username
+     *
+     * Of the administrator's role in the database
      */
     username: string;
     /**
      * Tls
+     *
+     * Always true: with the certificate authority below
      */
     tls: boolean;
     /**
@@ -3835,6 +4700,8 @@ export type Connection = {
     dynamodb: DynamoDb | null;
     /**
      * Snippets
+     *
+     * For common drivers; empty while there is no address
      */
     snippets: Array<Snippet>;
 };
@@ -3864,6 +4731,8 @@ export type Consistency = 'ANY' | 'ONE' | 'TWO' | 'THREE' | 'QUORUM' | 'ALL' | '
 export type ConsoleSession = {
     /**
      * Id
+     *
+     * ses_…; end_session takes it
      */
     id: string;
     /**
@@ -3904,10 +4773,14 @@ export type ConsoleSession = {
 export type ConsoleSessionPage = {
     /**
      * Items
+     *
+     * Those that neither ended nor expired, newest first
      */
     items: Array<ConsoleSession>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -3927,14 +4800,20 @@ export type CopyState = 'running' | 'complete' | 'cancelled';
 export type CostAmounts = {
     /**
      * Hour
+     *
+     * Millionths of a US dollar in an hour
      */
     hour: number;
     /**
      * Month
+     *
+     * In 730 hours; rounded by itself, so not 730 times hour
      */
     month: number;
     /**
      * Year
+     *
+     * In 8,760 hours; rounded by itself
      */
     year: number;
 };
@@ -3949,7 +4828,13 @@ export type CostChange = {
      * In words
      */
     text: string;
+    /**
+     * Whose cost changed; null: what belongs to no cluster
+     */
     cluster: CostCluster | null;
+    /**
+     * What changed, as the price book names it
+     */
     item: Item;
     /**
      * Micros
@@ -3965,6 +4850,8 @@ export type CostChange = {
 export type CostChanges = {
     /**
      * Month
+     *
+     * The one that is compared with the month before: 2026-11
      */
     month: string;
     /**
@@ -3975,10 +4862,14 @@ export type CostChanges = {
     days: number;
     /**
      * Before
+     *
+     * Micro-dollars of those days of the month before
      */
     before: number;
     /**
      * Now
+     *
+     * Micro-dollars of those days of this month
      */
     now: number;
     /**
@@ -4013,6 +4904,8 @@ export type CostChanges = {
 export type CostCluster = {
     /**
      * Id
+     *
+     * Of the cluster: clu_…
      */
     id: string;
     /**
@@ -4023,6 +4916,8 @@ export type CostCluster = {
     name: string;
     /**
      * Deleted
+     *
+     * It does not live any more; what it cost stays
      */
     deleted: boolean;
 };
@@ -4033,6 +4928,8 @@ export type CostCluster = {
 export type CostForecast = {
     /**
      * Month
+     *
+     * The running one, of UTC: 2026-11. In its first hour still the month before
      */
     month: string;
     /**
@@ -4055,6 +4952,8 @@ export type CostForecast = {
     hourly: number;
     /**
      * Hours Left
+     *
+     * Hours from until to the end of the month
      */
     hours_left: number;
     /**
@@ -4071,6 +4970,8 @@ export type CostForecast = {
     last_seven_days: number;
     /**
      * Seven Days Before
+     *
+     * Micro-dollars of the seven whole days before those
      */
     seven_days_before: number;
     /**
@@ -4094,8 +4995,13 @@ export type CostGroup = 'cluster' | 'table' | 'engine' | 'tag' | 'day' | 'month'
 export type CostItem = {
     /**
      * Micros
+     *
+     * Micro-dollars: all parts together. Corrections may make it fall below zero
      */
     micros: number;
+    /**
+     * What it was spent on, in micro-dollars
+     */
     parts: CostParts;
     /**
      * Unmeasured
@@ -4111,6 +5017,8 @@ export type CostItem = {
     reads: number | null;
     /**
      * Writes
+     *
+     * On all replicas; null: not told of this group
      */
     writes: number | null;
     /**
@@ -4129,6 +5037,9 @@ export type CostItem = {
      * Of clusters and tables; null: what belongs to no cluster
      */
     cluster: CostCluster | null;
+    /**
+     * With group=table; null: another group, whose items are no tables
+     */
     table: CostTableName | null;
 };
 
@@ -4152,10 +5063,14 @@ export type CostParts = {
     storage: number;
     /**
      * Backups
+     *
+     * Micro-dollars of what backups take in object storage, and of requests to it
      */
     backups: number;
     /**
      * Traffic
+     *
+     * Micro-dollars of bytes sent within zones, across zones and out
      */
     traffic: number;
     /**
@@ -4238,10 +5153,14 @@ export type CostQuery = {
 export type CostTableName = {
     /**
      * Keyspace
+     *
+     * Of the table; empty: what is shared
      */
     keyspace: string;
     /**
      * Name
+     *
+     * Of the table in its keyspace; empty: what is shared
      */
     name: string;
     /**
@@ -4258,16 +5177,25 @@ export type CostTableName = {
 export type Costs = {
     /**
      * From
+     *
+     * First day, of UTC
      */
     from: string;
     /**
      * To
+     *
+     * First day not in it any more, of UTC
      */
     to: string;
     /**
      * Currency
+     *
+     * USD
      */
     currency: string;
+    /**
+     * What the items are, as it was asked for
+     */
     group: CostGroup;
     /**
      * Of all pages: the sum of all groups
@@ -4287,6 +5215,8 @@ export type Costs = {
     items: Array<CostItem>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -4305,6 +5235,8 @@ export type CqlAnswer = {
     has_rows: boolean;
     /**
      * Columns
+     *
+     * In the order of the cells of each row; empty: the statement gives no rows
      */
     columns: Array<CqlColumn>;
     /**
@@ -4321,6 +5253,8 @@ export type CqlAnswer = {
     cut: Array<CqlCutCell>;
     /**
      * Warnings
+     *
+     * The engine's own, and that a trace could not be read; empty: none
      */
     warnings: Array<string>;
     /**
@@ -4335,6 +5269,9 @@ export type CqlAnswer = {
      * Until the engine's answer, as the node saw it
      */
     microseconds: number;
+    /**
+     * null: tracing was not asked for, or the trace could not be read
+     */
     trace: CqlTrace | null;
 };
 
@@ -4344,14 +5281,20 @@ export type CqlAnswer = {
 export type CqlColumn = {
     /**
      * Keyspace
+     *
+     * Of the table that it is of, as the engine tells it
      */
     keyspace: string;
     /**
      * Table
+     *
+     * That it is of, as the engine tells it
      */
     table: string;
     /**
      * Name
+     *
+     * As the engine tells it: a column's, an alias, or a call such as count(*)
      */
     name: string;
     /**
@@ -4386,10 +5329,14 @@ export type CqlConsole = {
 export type CqlCutCell = {
     /**
      * Row
+     *
+     * From 0, of this page
      */
     row: number;
     /**
      * Column
+     *
+     * From 0, in the order of columns
      */
     column: number;
     /**
@@ -4406,6 +5353,8 @@ export type CqlCutCell = {
 export type CqlOrder = {
     /**
      * Session Id
+     *
+     * cqs_…, of a session that the caller has on this cluster (open_cql_session): it is run as its role
      */
     session_id: string;
     /**
@@ -4420,6 +5369,9 @@ export type CqlOrder = {
      * Of names without one; null: none
      */
     keyspace?: string | null;
+    /**
+     * Consistency level, of reads as of writes
+     */
     consistency?: Consistency;
     /**
      * Page Size
@@ -4429,10 +5381,14 @@ export type CqlOrder = {
     page_size?: number;
     /**
      * Timeout Seconds
+     *
+     * How long the engine is waited for: 1 to 60; what a write has done by then stays done
      */
     timeout_seconds?: number;
     /**
      * Tracing
+     *
+     * The nodes write down what they do for it: `trace` of its answer. It makes it slower
      */
     tracing?: boolean;
     /**
@@ -4491,18 +5447,26 @@ export type CqlProblem = {
 export type CqlSchemaColumn = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
      * Type
+     *
+     * As CQL writes it: map<text, int>
      */
     type: string;
     /**
      * Kind
+     *
+     * partition_key, clustering, static or regular
      */
     kind: 'partition_key' | 'clustering' | 'static' | 'regular';
     /**
      * Position
+     *
+     * From 0, among the columns of the partition key or the clustering columns; -1: it is neither
      */
     position: number;
     /**
@@ -4519,10 +5483,14 @@ export type CqlSchemaColumn = {
 export type CqlSchemaField = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
      * Type
+     *
+     * As CQL writes it: frozen<list<text>>
      */
     type: string;
 };
@@ -4533,22 +5501,32 @@ export type CqlSchemaField = {
 export type CqlSchemaFunction = {
     /**
      * Name
+     *
+     * Several may share it with other arguments
      */
     name: string;
     /**
      * Aggregate
+     *
+     * true: an aggregate over rows. false: a function of values
      */
     aggregate: boolean;
     /**
      * Arguments
+     *
+     * Their types, in order, as CQL writes them
      */
     arguments: Array<string>;
     /**
      * Returns
+     *
+     * Type of what it gives, as CQL writes it
      */
     returns: string;
     /**
      * Language
+     *
+     * That it is written in: java; of aggregates empty
      */
     language: string;
 };
@@ -4559,14 +5537,20 @@ export type CqlSchemaFunction = {
 export type CqlSchemaIndex = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
      * Kind
+     *
+     * The engine's word: COMPOSITES, KEYS or CUSTOM
      */
     kind: string;
     /**
      * Target
+     *
+     * What is indexed, in the engine's words: a column, or keys(column) and the like of a collection
      */
     target: string;
     /**
@@ -4583,6 +5567,8 @@ export type CqlSchemaIndex = {
 export type CqlSchemaKeyspace = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
@@ -4593,20 +5579,28 @@ export type CqlSchemaKeyspace = {
     system: boolean;
     /**
      * Replication
+     *
+     * Class and replicas by data centre, as the engine tells them: {"class": ..., "local-local-1": "3"}
      */
     replication: {
         [key: string]: string;
     };
     /**
      * Tables
+     *
+     * Materialized views, too
      */
     tables: Array<CqlSchemaTable>;
     /**
      * Types
+     *
+     * User-defined ones; empty: none
      */
     types: Array<CqlSchemaType>;
     /**
      * Functions
+     *
+     * User-defined functions and aggregates; empty: none
      */
     functions: Array<CqlSchemaFunction>;
 };
@@ -4617,6 +5611,8 @@ export type CqlSchemaKeyspace = {
 export type CqlSchemaOrder = {
     /**
      * Session Id
+     *
+     * cqs_…, of a session that the caller has on this cluster (open_cql_session): it is run as its role
      */
     session_id: string;
 };
@@ -4627,6 +5623,8 @@ export type CqlSchemaOrder = {
 export type CqlSchemaTable = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
@@ -4637,6 +5635,8 @@ export type CqlSchemaTable = {
     view_of: string;
     /**
      * Comment
+     *
+     * Of the table's options; may be empty
      */
     comment: string;
     /**
@@ -4647,6 +5647,8 @@ export type CqlSchemaTable = {
     columns: Array<CqlSchemaColumn>;
     /**
      * Indexes
+     *
+     * Empty: none
      */
     indexes: Array<CqlSchemaIndex>;
 };
@@ -4657,6 +5659,8 @@ export type CqlSchemaTable = {
 export type CqlSchemaTree = {
     /**
      * Keyspaces
+     *
+     * The engine's own ones, too
      */
     keyspaces: Array<CqlSchemaKeyspace>;
     /**
@@ -4673,10 +5677,14 @@ export type CqlSchemaTree = {
 export type CqlSchemaType = {
     /**
      * Name
+     *
+     * Of a user-defined type
      */
     name: string;
     /**
      * Fields
+     *
+     * In the order of the type
      */
     fields: Array<CqlSchemaField>;
 };
@@ -4687,14 +5695,20 @@ export type CqlSchemaType = {
 export type CqlSession = {
     /**
      * Id
+     *
+     * cqs_…; run_cql and close_cql_session take it
      */
     id: string;
     /**
      * Role
+     *
+     * Of the database, as whose statements are run
      */
     role: string;
     /**
      * Opened At
+     *
+     * When it was opened, UTC
      */
     opened_at: string;
     /**
@@ -4723,23 +5737,36 @@ export type CqlSessionOrder = {
 export type CqlStatement = {
     /**
      * Id
+     *
+     * cql_…; get_cql_statement takes it
      */
     id: string;
+    /**
+     * statement: of run_cql. schema: of read_cql_schema
+     */
     kind: StatementKind;
     /**
      * Session Id
+     *
+     * cqs_…, of the session in which it was run
      */
     session_id: string;
     /**
      * Role
+     *
+     * Of the database, as which it was run
      */
     role: string;
     /**
      * Verb
+     *
+     * Its first word in capitals, BATCH for a batch; empty for the kind schema
      */
     verb: string;
     /**
      * Reads
+     *
+     * It changes nothing: SELECT, DESCRIBE or LIST
      */
     reads: boolean;
     /**
@@ -4750,21 +5777,35 @@ export type CqlStatement = {
     statement: string;
     /**
      * Keyspace
+     *
+     * Of names without one; null: none
      */
     keyspace: string | null;
+    /**
+     * Consistency level, of reads as of writes
+     */
     consistency: Consistency;
     /**
      * Page Size
+     *
+     * Rows at most of the page that is there or asked for
      */
     page_size: number;
     /**
      * Timeout Seconds
+     *
+     * How long the engine is waited for
      */
     timeout_seconds: number;
     /**
      * Tracing
+     *
+     * Whether the nodes write down what they do for it
      */
     tracing: boolean;
+    /**
+     * waiting: no worker has it yet. running: a node does. answered, failed and cancelled: it has ended. Asking for its next page begins anew with waiting
+     */
     state: StatementState;
     /**
      * Page
@@ -4780,18 +5821,26 @@ export type CqlStatement = {
     more: boolean;
     /**
      * Node Id
+     *
+     * nod_…, of the node that runs or ran it; null: none yet
      */
     node_id: string | null;
     /**
      * Asked At
+     *
+     * When it was ordered, UTC
      */
     asked_at: string;
     /**
      * Ended At
+     *
+     * When it, or its last page, ended, UTC; null: it has not
      */
     ended_at: string | null;
     /**
      * Microseconds
+     *
+     * Until the engine's answer, of the last page, as the node saw it; null: there was none
      */
     microseconds: number | null;
     /**
@@ -4800,6 +5849,9 @@ export type CqlStatement = {
      * Of all pages fetched so far
      */
     rows: number;
+    /**
+     * Why it failed; null: it has not
+     */
     problem: CqlProblem | null;
 };
 
@@ -4809,23 +5861,36 @@ export type CqlStatement = {
 export type CqlStatementDetail = {
     /**
      * Id
+     *
+     * cql_…; get_cql_statement takes it
      */
     id: string;
+    /**
+     * statement: of run_cql. schema: of read_cql_schema
+     */
     kind: StatementKind;
     /**
      * Session Id
+     *
+     * cqs_…, of the session in which it was run
      */
     session_id: string;
     /**
      * Role
+     *
+     * Of the database, as which it was run
      */
     role: string;
     /**
      * Verb
+     *
+     * Its first word in capitals, BATCH for a batch; empty for the kind schema
      */
     verb: string;
     /**
      * Reads
+     *
+     * It changes nothing: SELECT, DESCRIBE or LIST
      */
     reads: boolean;
     /**
@@ -4836,21 +5901,35 @@ export type CqlStatementDetail = {
     statement: string;
     /**
      * Keyspace
+     *
+     * Of names without one; null: none
      */
     keyspace: string | null;
+    /**
+     * Consistency level, of reads as of writes
+     */
     consistency: Consistency;
     /**
      * Page Size
+     *
+     * Rows at most of the page that is there or asked for
      */
     page_size: number;
     /**
      * Timeout Seconds
+     *
+     * How long the engine is waited for
      */
     timeout_seconds: number;
     /**
      * Tracing
+     *
+     * Whether the nodes write down what they do for it
      */
     tracing: boolean;
+    /**
+     * waiting: no worker has it yet. running: a node does. answered, failed and cancelled: it has ended. Asking for its next page begins anew with waiting
+     */
     state: StatementState;
     /**
      * Page
@@ -4866,18 +5945,26 @@ export type CqlStatementDetail = {
     more: boolean;
     /**
      * Node Id
+     *
+     * nod_…, of the node that runs or ran it; null: none yet
      */
     node_id: string | null;
     /**
      * Asked At
+     *
+     * When it was ordered, UTC
      */
     asked_at: string;
     /**
      * Ended At
+     *
+     * When it, or its last page, ended, UTC; null: it has not
      */
     ended_at: string | null;
     /**
      * Microseconds
+     *
+     * Until the engine's answer, of the last page, as the node saw it; null: there was none
      */
     microseconds: number | null;
     /**
@@ -4886,6 +5973,9 @@ export type CqlStatementDetail = {
      * Of all pages fetched so far
      */
     rows: number;
+    /**
+     * Why it failed; null: it has not
+     */
     problem: CqlProblem | null;
     /**
      * null: not yet, not any more, or there is none. Kept for 15 minutes
@@ -4903,10 +5993,14 @@ export type CqlStatementDetail = {
 export type CqlStatementList = {
     /**
      * Items
+     *
+     * The caller's own of the last 30 days, newest first
      */
     items: Array<CqlStatement>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -4917,14 +6011,20 @@ export type CqlStatementList = {
 export type CqlTrace = {
     /**
      * Id
+     *
+     * A UUID, of the session in system_traces
      */
     id: string;
     /**
      * Coordinator
+     *
+     * Address of the node that ran it for the client; empty: not written down in time
      */
     coordinator: string;
     /**
      * Started At
+     *
+     * When it began, UTC, by that node's clock; null: not written down in time
      */
     started_at: string | null;
     /**
@@ -4953,10 +6053,14 @@ export type CqlTraceEvent = {
     source: string;
     /**
      * Activity
+     *
+     * What was done, in the engine's own words
      */
     activity: string;
     /**
      * Thread
+     *
+     * The engine's thread that did it
      */
     thread: string;
     /**
@@ -4979,6 +6083,8 @@ export type CqlTraceEvent = {
 export type Credentials = {
     /**
      * Username
+     *
+     * Of the administrator's role in the database
      */
     username: string;
     /**
@@ -4995,10 +6101,14 @@ export type Credentials = {
 export type CustomRoleRef = {
     /**
      * Id
+     *
+     * rol_…; get_organisation_role takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
 };
@@ -5012,13 +6122,20 @@ export type Dashboard = 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'erro
  * DashboardAbout
  */
 export type DashboardAbout = {
+    /**
+     * By which the parameter dashboard asks for it
+     */
     id: Dashboard;
     /**
      * Title
+     *
+     * For people, for example Operating system
      */
     title: string;
     /**
      * Charts
+     *
+     * In the order in which to show them
      */
     charts: Array<ChartAbout>;
 };
@@ -5051,6 +6168,8 @@ export type DashboardQuery = {
     format?: AnswerFormat | null;
     /**
      * Dashboard
+     *
+     * Whose charts; table is refused: those are asked for with get_table_metrics
      */
     dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
     /**
@@ -5085,20 +6204,26 @@ export type DashboardQuery = {
 export type DatabaseRole = {
     /**
      * Name
+     *
+     * As the database has it
      */
     name: string;
     /**
      * Can Login
+     *
+     * Whether it can sign in
      */
     can_login: boolean;
     /**
      * Is Superuser
+     *
+     * Itself; see superuser_through for what it is through other roles
      */
     is_superuser: boolean;
     /**
      * Superuser Through
      *
-     * The role that makes it a superuser, who may do everything
+     * The role that makes it a superuser, who may do everything: itself or one that it is a member of; null: it is none
      */
     superuser_through: string | null;
     /**
@@ -5109,6 +6234,8 @@ export type DatabaseRole = {
     is_administrator: boolean;
     /**
      * Member Of
+     *
+     * Roles of which it is a member directly, by name; what it holds through them is in effective
      */
     member_of: Array<string>;
     /**
@@ -5129,6 +6256,9 @@ export type DatabaseRole = {
      * With those it has through other roles
      */
     effective: Array<EffectivePermission>;
+    /**
+     * null: its password was not made here, so it is not known
+     */
     password: RolePassword | null;
     /**
      * Expires At
@@ -5138,6 +6268,8 @@ export type DatabaseRole = {
     expires_at: string | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: update_role, delete_role, grant_role, revoke_role, rotate_role_password and reveal_role_password
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -5164,6 +6296,8 @@ export type DatabaseRoles = {
     pending_operation: PendingOperation | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: create_role and refresh_roles
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -5180,6 +6314,8 @@ export type Datacenter = {
     name: string;
     /**
      * Region
+     *
+     * From the catalogue: local-1
      */
     region: string;
     /**
@@ -5190,10 +6326,14 @@ export type Datacenter = {
     zones: Array<string>;
     /**
      * Machine Type
+     *
+     * Of its nodes; while they are being moved to another, the one before
      */
     machine_type: string;
     /**
      * Nodes Per Zone
+     *
+     * While nodes come or go, as it was before
      */
     nodes_per_zone: number;
 };
@@ -5204,10 +6344,14 @@ export type Datacenter = {
 export type DatacenterNetwork = {
     /**
      * Datacenter
+     *
+     * Name of the data centre
      */
     datacenter: string;
     /**
      * Region
+     *
+     * The provider's, in which it is
      */
     region: string;
     /**
@@ -5219,13 +6363,13 @@ export type DatacenterNetwork = {
     /**
      * Network Id
      *
-     * The provider's: id of the VPC, name of the VPC network
+     * The provider's: id of the VPC, name of the VPC network; null: not made yet, or it has none
      */
     network_id: string | null;
     /**
      * Cidr
      *
-     * Addresses of the nodes; the other side of a peering routes them to it
+     * Addresses of the nodes; the other side of a peering routes them to it. null: not known yet
      */
     cidr: string | null;
 };
@@ -5254,14 +6398,20 @@ export type DesiredDatacenter = {
     region: string;
     /**
      * Zones
+     *
+     * Each is a rack and holds one replica of every row. Of a data centre that is there they stay as they were ordered
      */
     zones: Array<string>;
     /**
      * Machine Type
+     *
+     * Of all its nodes, as get_catalog names it
      */
     machine_type: string;
     /**
      * Nodes Per Zone
+     *
+     * The same in every zone, so racks are even
      */
     nodes_per_zone: number;
 };
@@ -5276,6 +6426,8 @@ export type DesiredDatacenter = {
 export type DesiredState = {
     /**
      * Kind
+     *
+     * Tells that it is no single change
      */
     kind: 'desired_state';
     /**
@@ -5292,18 +6444,26 @@ export type DesiredState = {
     datacenter?: string | null;
     /**
      * Nodes Per Zone
+     *
+     * Of the data centre; null: as it is. 0 is never possible, and the plan says so
      */
     nodes_per_zone?: number | null;
     /**
      * Machine Type
+     *
+     * Of all nodes of the data centre, as get_catalog names it; null: as it is
      */
     machine_type?: string | null;
     /**
      * Engine Version
+     *
+     * Version to upgrade to; null: as it is
      */
     engine_version?: string | null;
     /**
      * Settings
+     *
+     * All engine settings that are to differ from the engine's own values, by name as get_catalog lists them; empty: none is to, null: as they are
      */
     settings?: {
         [key: string]: unknown;
@@ -5334,46 +6494,70 @@ export type DesiredState = {
 export type Diagnosis = {
     /**
      * Id
+     *
+     * Id of the question: dgn_…
      */
     id: string;
+    /**
+     * As asked
+     */
     question: Question;
     /**
      * Title
+     *
+     * The question in words
      */
     title: string;
     /**
      * Node Id
+     *
+     * Id of the node that was asked
      */
     node_id: string;
     /**
      * Node Name
+     *
+     * Name of that node
      */
     node_name: string;
     /**
      * Parameters
+     *
+     * As given; what was left out is not in it
      */
     parameters: {
         [key in QuestionParameter]?: string | number;
     };
+    /**
+     * asked (no answer yet), answered, failed (see problem) or cancelled
+     */
     state: DiagnosisState;
     /**
      * Asked By
+     *
+     * Who asked: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     asked_by: string;
     /**
      * Asked At
+     *
+     * When it was asked; a day later question and answer are forgotten
      */
     asked_at: string;
     /**
      * Answered At
+     *
+     * When it was answered, failed or was cancelled; null: not yet
      */
     answered_at: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that asks the node: cancel it to stop sampling
      */
     operation_id: string;
     /**
-     * Why there is no answer
+     * Why there is no answer; null: it did not fail
      */
     problem: DiagnosisProblem | null;
 };
@@ -5384,46 +6568,70 @@ export type Diagnosis = {
 export type DiagnosisDetail = {
     /**
      * Id
+     *
+     * Id of the question: dgn_…
      */
     id: string;
+    /**
+     * As asked
+     */
     question: Question;
     /**
      * Title
+     *
+     * The question in words
      */
     title: string;
     /**
      * Node Id
+     *
+     * Id of the node that was asked
      */
     node_id: string;
     /**
      * Node Name
+     *
+     * Name of that node
      */
     node_name: string;
     /**
      * Parameters
+     *
+     * As given; what was left out is not in it
      */
     parameters: {
         [key in QuestionParameter]?: string | number;
     };
+    /**
+     * asked (no answer yet), answered, failed (see problem) or cancelled
+     */
     state: DiagnosisState;
     /**
      * Asked By
+     *
+     * Who asked: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     asked_by: string;
     /**
      * Asked At
+     *
+     * When it was asked; a day later question and answer are forgotten
      */
     asked_at: string;
     /**
      * Answered At
+     *
+     * When it was answered, failed or was cancelled; null: not yet
      */
     answered_at: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that asks the node: cancel it to stop sampling
      */
     operation_id: string;
     /**
-     * Why there is no answer
+     * Why there is no answer; null: it did not fail
      */
     problem: DiagnosisProblem | null;
     /**
@@ -5444,6 +6652,8 @@ export type DiagnosisProblem = {
     code: string;
     /**
      * Message
+     *
+     * What happened, for people
      */
     message: string;
 };
@@ -5459,6 +6669,8 @@ export type DiagnosisState = 'asked' | 'answered' | 'failed' | 'cancelled';
 export type Diagnostics = {
     /**
      * Questions
+     *
+     * All that there are, whatever the engine; one that cannot answer says not-supported
      */
     questions: Array<QuestionFacts>;
     /**
@@ -5469,6 +6681,8 @@ export type Diagnostics = {
     asked: Array<Diagnosis>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: ask_node
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -5489,6 +6703,9 @@ export type DiskFigure = {
      * Of the rounds, as a share of the median
      */
     spread: number;
+    /**
+     * stable: it spreads by at most 5 % of the median. usable: 15 %. noisy: more
+     */
     verdict: Verdict;
 };
 
@@ -5496,9 +6713,21 @@ export type DiskFigure = {
  * DiskFigures
  */
 export type DiskFigures = {
+    /**
+     * Random reads of 4 KiB per second
+     */
     read_iops: DiskFigure;
+    /**
+     * Sequential reads, bytes per second
+     */
     read_bandwidth: DiskFigure;
+    /**
+     * Random writes of 4 KiB per second
+     */
     write_iops: DiskFigure;
+    /**
+     * Sequential writes, bytes per second
+     */
     write_bandwidth: DiskFigure;
 };
 
@@ -5510,13 +6739,23 @@ export type DiskFigures = {
 export type DiskMeasurement = {
     /**
      * Measured At
+     *
+     * When it was, by the machine's clock
      */
     measured_at: string;
+    /**
+     * The worst of its four figures. stable: it spreads by at most 5 % of the median. usable: 15 %. noisy: more
+     */
     verdict: Verdict;
     /**
      * Warnings
+     *
+     * Sentences about how it was measured; empty: there is nothing to say
      */
     warnings: Array<string>;
+    /**
+     * What was found
+     */
     figures: DiskFigures;
     /**
      * null: all measurements of the cluster are noisy
@@ -5530,14 +6769,20 @@ export type DiskMeasurement = {
 export type Dismissal = {
     /**
      * At
+     *
+     * When it was dismissed, UTC
      */
     at: string;
     /**
      * By
+     *
+     * Who dismissed it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     by: string;
     /**
      * Reason
+     *
+     * Why, in their words
      */
     reason: string;
     /**
@@ -5554,12 +6799,14 @@ export type Dismissal = {
 export type DismissalOrder = {
     /**
      * Reason
+     *
+     * Why, one line of 3 to 500 characters; shown with the advice and in the audit log
      */
     reason: string;
     /**
      * Until
      *
-     * null: for good
+     * A time to come with its time zone, RFC 3339; null: for good
      */
     until?: string | null;
 };
@@ -5572,10 +6819,14 @@ export type DismissalOrder = {
 export type Download = {
     /**
      * Items
+     *
+     * At most 500 objects, and with the first answer the manifests before them
      */
     items: Array<DownloadItem>;
     /**
      * Expires At
+     *
+     * When the addresses end
      */
     expires_at: string;
     /**
@@ -5640,18 +6891,26 @@ export type DownloadOrder = {
 export type Drill = {
     /**
      * Id
+     *
+     * Id of the drill: drl_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster whose backup is tried, not of the one that was made for it
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * Name of that cluster
      */
     cluster_name: string;
     /**
      * Backup Id
+     *
+     * Id of the backup that is restored
      */
     backup_id: string;
     /**
@@ -5668,11 +6927,18 @@ export type Drill = {
     scratch_id: string | null;
     /**
      * Scratch Gone
+     *
+     * true: the cluster that was made for it is removed, or was never ordered
      */
     scratch_gone: boolean;
+    /**
+     * running, proved (all was brought back, read, and is as it should be), failed (see reason), cancelled
+     */
     state: DrillState;
     /**
      * Reason
+     *
+     * Why it proves nothing, for people; null: nothing was found against it
      */
     reason: string | null;
     /**
@@ -5689,26 +6955,38 @@ export type Drill = {
     rto_seconds: number | null;
     /**
      * Stages
+     *
+     * Those that have ended, in order
      */
     stages: Array<DrillStage>;
     /**
      * Tables
+     *
+     * What was found of each table; empty until all are compared
      */
     tables: Array<DrillTable>;
     /**
      * Operation Id
+     *
+     * Id of the operation that does it, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used; Ringmaster: drill schedule
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended, with its cluster removed; null: it is running
      */
     finished_at: string | null;
 };
@@ -5753,10 +7031,14 @@ export type DrillOrder = {
 export type DrillPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Drill>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -5769,22 +7051,32 @@ export type DrillPage = {
 export type DrillPlan = {
     /**
      * Backup Id
+     *
+     * Id of the backup that would be restored; null: there is no complete one
      */
     backup_id: string | null;
     /**
      * Taken At
+     *
+     * When that backup was taken; null: there is no complete one
      */
     taken_at: string | null;
     /**
      * Bytes
+     *
+     * Bytes that each node would fetch: the chosen tables' files of all nodes of the backup
      */
     bytes: number;
     /**
      * Machine Type
+     *
+     * Of each node that would be ordered; empty: there is no backup
      */
     machine_type: string;
     /**
      * Zones
+     *
+     * One node would be ordered in each; empty: there is no backup
      */
     zones: Array<string>;
     /**
@@ -5795,6 +7087,8 @@ export type DrillPlan = {
     expected_seconds: number | null;
     /**
      * Steps
+     *
+     * What would be done, in order; empty: there is no backup
      */
     steps: Array<string>;
     /**
@@ -5817,31 +7111,48 @@ export type DrillPlan = {
 export type DrillSchedule = {
     /**
      * Cron
+     *
+     * minute hour day-of-month month day-of-week; null: it goes by interval_minutes
      */
     cron: string | null;
     /**
      * Interval Minutes
+     *
+     * Elapsed minutes from one turn to the next; null: it goes by cron
      */
     interval_minutes: number | null;
     /**
      * Time Zone
+     *
+     * Of cron: IANA name
      */
     time_zone: string;
     /**
      * Selection
+     *
+     * What is restored; empty: all that is in the backup
      */
     selection: Array<TableChoice>;
+    /**
+     * zones: one node in each zone of the cluster. one: one node
+     */
     shape: DrillShape;
     /**
      * Compare Live
+     *
+     * Whether the cluster's own tables are read too, and compared
      */
     compare_live: boolean;
     /**
      * Enabled
+     *
+     * false: it makes no drills, and due_at is null
      */
     enabled: boolean;
     /**
      * Due At
+     *
+     * When it makes the next drill; null: it does not
      */
     due_at: string | null;
     /**
@@ -5852,6 +7163,8 @@ export type DrillSchedule = {
     skipped: string | null;
     /**
      * Created By
+     *
+     * Who set it last: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
 };
@@ -5868,6 +7181,8 @@ export type DrillScheduleOrder = {
     cron?: string | null;
     /**
      * Interval Minutes
+     *
+     * Elapsed minutes from one turn to the next, 60 to 527040 (366 days); instead of cron, one of the two
      */
     interval_minutes?: number | null;
     /**
@@ -5894,6 +7209,8 @@ export type DrillScheduleOrder = {
     compare_live?: boolean;
     /**
      * Enabled
+     *
+     * false: no further drills by itself
      */
     enabled?: boolean;
 };
@@ -5911,14 +7228,20 @@ export type DrillShape = 'zones' | 'one';
 export type DrillStage = {
     /**
      * Name
+     *
+     * ordered, served, restored, read, compared or removed
      */
     name: string;
     /**
      * Ended At
+     *
+     * When it was done
      */
     ended_at: string;
     /**
      * Seconds
+     *
+     * Seconds since the stage before it had ended; of the first one since the drill was ordered
      */
     seconds: number;
 };
@@ -5927,7 +7250,13 @@ export type DrillStage = {
  * DrillStarted
  */
 export type DrillStarted = {
+    /**
+     * As it was ordered
+     */
     drill: Drill;
+    /**
+     * The operation that does it
+     */
     operation: Operation;
 };
 
@@ -5944,12 +7273,19 @@ export type DrillState = 'running' | 'proved' | 'failed' | 'cancelled';
 export type DrillTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
+    /**
+     * equal: row for row as live. changed: so where nothing was written since. read: every row, but not compared. lacks, differs: not as it was, which fails the drill
+     */
     verdict: DrillVerdict;
     /**
      * Rows
@@ -5977,6 +7313,8 @@ export type DrillTable = {
     changed_slices: number;
     /**
      * Note
+     *
+     * The verdict in a sentence; empty: there is nothing to say
      */
     note: string;
 };
@@ -6022,14 +7360,20 @@ export type DynamoDb = {
 export type DynamoDbAnswer = {
     /**
      * Currency
+     *
+     * USD
      */
     currency: string;
     /**
      * Region
+     *
+     * Of AWS, whose unit prices they are: us-east-1
      */
     region: string;
     /**
      * Source
+     *
+     * Where the unit prices are from, for people
      */
     source: string;
     /**
@@ -6040,6 +7384,8 @@ export type DynamoDbAnswer = {
     prices_of: string;
     /**
      * Bills
+     *
+     * Provisioned, on demand, then reserved for one year and for three
      */
     bills: Array<DynamoDbBill>;
 };
@@ -6056,8 +7402,13 @@ export type DynamoDbBill = {
     mode: string;
     /**
      * Lines
+     *
+     * Writes, reads, storage
      */
     lines: Array<DynamoDbCostLine>;
+    /**
+     * Of all lines
+     */
     total: CostAmounts;
 };
 
@@ -6067,12 +7418,19 @@ export type DynamoDbBill = {
 export type DynamoDbCostLine = {
     /**
      * Title
+     *
+     * Write capacity, Read capacity, Writes, Reads or Storage
      */
     title: string;
     /**
      * Formula
+     *
+     * How it is worked out, per hour, in words
      */
     formula: string;
+    /**
+     * What the line comes to
+     */
     amounts: CostAmounts;
 };
 
@@ -6082,10 +7440,14 @@ export type DynamoDbCostLine = {
 export type DynamoDbOrder = {
     /**
      * Reads Per Second
+     *
+     * Reads of one row each, a second
      */
     reads_per_second: number;
     /**
      * Writes Per Second
+     *
+     * Writes of one row each, a second
      */
     writes_per_second: number;
     /**
@@ -6096,6 +7458,8 @@ export type DynamoDbOrder = {
     row_bytes?: number;
     /**
      * Data Bytes
+     *
+     * Bytes of all rows, each counted once
      */
     data_bytes: number;
     /**
@@ -6144,16 +7508,20 @@ export type EffectivePermission = {
 export type EndpointOrder = {
     /**
      * Kind
+     *
+     * endpoint: the nodes reach a service that somebody publishes
      */
     kind: 'endpoint';
     /**
      * Name
+     *
+     * For people; unique among the cluster's connections, upper and lower case being the same. Small letters, digits and hyphens
      */
     name: string;
     /**
      * Datacenter
      *
-     * null: the only one; must be named when there are several
+     * Its name; null: the only one; must be named when there are several
      */
     datacenter?: string | null;
     /**
@@ -6173,6 +7541,9 @@ export type Environment = 'machine' | 'container' | 'shared';
  * Error
  */
 export type Error = {
+    /**
+     * What went wrong
+     */
     error: ErrorDetail;
 };
 
@@ -6183,7 +7554,7 @@ export type ErrorDetail = {
     /**
      * Code
      *
-     * Stable, for programs: invalid_field, not_found, operation_in_progress ...
+     * Stable, for programs: invalid_field, cluster_not_found ... All are in docs/errors.md
      */
     code: string;
     /**
@@ -6212,6 +7583,8 @@ export type ErrorDetail = {
     fields?: Array<FieldError> | null;
     /**
      * Docs Url
+     *
+     * A page that tells more; left out where there is none
      */
     docs_url?: string | null;
     /**
@@ -6252,11 +7625,19 @@ export type EstimateAnswer = {
  * Everything, with machines bought in one way. Lines sum to the total exactly.
  */
 export type EstimateBill = {
+    /**
+     * How the machines are bought; all else is on demand
+     */
     term: Term;
     /**
      * Lines
+     *
+     * Machines first, then storage, requests and traffic, mark-up, fees; what is not used is left out
      */
     lines: Array<EstimateLine>;
+    /**
+     * Of all lines
+     */
     total: CostAmounts;
     /**
      * Against the same cluster on demand; null: no price on demand
@@ -6272,9 +7653,14 @@ export type EstimateBill = {
  * EstimateLine
  */
 export type EstimateLine = {
+    /**
+     * What is paid for, as the price book names it
+     */
     item: Item;
     /**
      * Name
+     *
+     * Machine type or class of storage; empty: the item has neither
      */
     name: string;
     /**
@@ -6283,7 +7669,13 @@ export type EstimateLine = {
      * How it is worked out, per hour, in words
      */
     formula: string;
+    /**
+     * What the line comes to
+     */
     amounts: CostAmounts;
+    /**
+     * By which it is worked out
+     */
     price: EstimatePrice;
 };
 
@@ -6295,10 +7687,14 @@ export type EstimateLine = {
 export type EstimateLoad = {
     /**
      * Reads Per Second
+     *
+     * Reads of rows a second, of all clients together
      */
     reads_per_second?: number;
     /**
      * Writes Per Second
+     *
+     * Writes of rows a second, of all clients together
      */
     writes_per_second?: number;
     /**
@@ -6321,14 +7717,20 @@ export type EstimateLoad = {
 export type EstimateOrder = {
     /**
      * Provider
+     *
+     * As the price book has it
      */
     provider: string;
     /**
      * Region
+     *
+     * As the provider calls it; where no price of it is known, that of the reference region is borrowed
      */
     region: string;
     /**
      * Machine Type
+     *
+     * As the price book has it; one without a price makes no bills
      */
     machine_type: string;
     /**
@@ -6361,6 +7763,9 @@ export type EstimateOrder = {
      * Class of object storage that backups are kept in
      */
     backup_class?: string;
+    /**
+     * Of the cluster and of every alternative; left out: no traffic between zones
+     */
     load?: EstimateLoad;
     /**
      * Backup Bytes
@@ -6406,6 +7811,8 @@ export type EstimatePrice = {
     micros: number;
     /**
      * Unit
+     *
+     * What micros is paid for, for example machine and hour
      */
     unit: string;
     /**
@@ -6416,18 +7823,26 @@ export type EstimatePrice = {
     region: string | null;
     /**
      * Origin
+     *
+     * Whose word it is: operator, published or list, as in list_prices
      */
     origin: string;
     /**
      * Valid From
+     *
+     * The full hour from which on it counts, UTC
      */
     valid_from: string;
     /**
      * Source
+     *
+     * Where the figure is from, for people; may be empty
      */
     source: string;
     /**
      * Source Date
+     *
+     * Day of the source; null: not told
      */
     source_date: string | null;
     /**
@@ -6450,12 +7865,19 @@ export type EstimatePrice = {
 export type Evidence = {
     /**
      * Label
+     *
+     * What it is, in words: SSTables per read
      */
     label: string;
     /**
      * Value
+     *
+     * A number in the unit, or a text where the unit is text
      */
     value: string | number;
+    /**
+     * ratio: a share, 0.8 is 80 %. micro-dollars: millionths of a US dollar
+     */
     unit: AdviceUnit;
     /**
      * Chart
@@ -6488,10 +7910,14 @@ export type ExportQuery = {
     to?: string | null;
     /**
      * Cluster Id
+     *
+     * Lines of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
      */
     cluster_id?: string | null;
     /**
      * ExportFormat
+     *
+     * csv; json: an object with currency and lines; focus: CSV with the columns of FOCUS 1.0
      */
     format?: 'csv' | 'json' | 'focus';
 };
@@ -6502,6 +7928,8 @@ export type ExportQuery = {
 export type FederationQuery = {
     /**
      * FederationScope
+     *
+     * all; node: series of nodes and their agents; table: series of tables
      */
     scope?: 'all' | 'node' | 'table';
 };
@@ -6517,10 +7945,14 @@ export type FederationScope = 'all' | 'node' | 'table';
 export type FieldError = {
     /**
      * Field
+     *
+     * Where in the request, dotted: zones.0; empty: the body as a whole
      */
     field: string;
     /**
      * Message
+     *
+     * What is wrong with it, a sentence for people
      */
     message: string;
 };
@@ -6531,14 +7963,20 @@ export type FieldError = {
 export type Figure = {
     /**
      * Says
+     *
+     * The figure itself, a sentence
      */
     says: string;
     /**
      * Source
+     *
+     * Who measured or wrote it
      */
     source: string;
     /**
      * Url
+     *
+     * Where it is published
      */
     url: string;
 };
@@ -6551,24 +7989,32 @@ export type Figure = {
 export type Finding = {
     /**
      * Id
+     *
+     * Id of the finding: fnd_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that it is about; null: none
      */
     cluster_id: string | null;
     /**
      * Cluster Name
+     *
+     * Name of that cluster; null: it is about none
      */
     cluster_name: string | null;
     /**
      * Subject
      *
-     * Id of the node, or the provider's name of what was found
+     * Id of what it is about: a node, cluster, backup or schedule; or the provider's name of what was found
      */
     subject: string;
     /**
      * Subject Name
+     *
+     * For people: name of the node, or of whatever the subject is
      */
     subject_name: string;
     /**
@@ -6577,6 +8023,9 @@ export type Finding = {
      * Stable, for programs: engine-down, machine-dead, disk-filling ...
      */
     code: string;
+    /**
+     * info, warning or critical: it may change while it is open
+     */
     severity: Severity;
     /**
      * Sentence
@@ -6590,6 +8039,9 @@ export type Finding = {
      * What a person may do; may be empty
      */
     hint: string;
+    /**
+     * open: it is wrong now. closed: it is over
+     */
     state: FindingState;
     /**
      * Action
@@ -6611,14 +8063,20 @@ export type Finding = {
     due_at: string | null;
     /**
      * First Seen At
+     *
+     * When it began, as far as that is known; else when it was found
      */
     first_seen_at: string;
     /**
      * Last Seen At
+     *
+     * When it was last looked at and still so
      */
     last_seen_at: string;
     /**
      * Closed At
+     *
+     * When it was over; null: it is open
      */
     closed_at: string | null;
 };
@@ -6633,6 +8091,9 @@ export type FindingFilter = {
      * open: what is wrong now; closed: what is over
      */
     state?: FindingState | null;
+    /**
+     * Only findings of exactly this severity
+     */
     severity?: Severity | null;
     /**
      * Code
@@ -6648,10 +8109,14 @@ export type FindingFilter = {
 export type FindingPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Finding>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -6673,47 +8138,72 @@ export type FiringAlert = {
     fingerprint: string;
     /**
      * Cluster Id
+     *
+     * clu_…, of the cluster in which it fires
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * As it is called now
      */
     cluster_name: string;
     /**
      * Rule
+     *
+     * Stable, for programs: node-down, disk-80 ...
      */
     rule: string;
     /**
      * Title
+     *
+     * The rule in words: Disk 80 % full
      */
     title: string;
+    /**
+     * info, warning or critical, as the rule has it
+     */
     severity: Severity;
     /**
      * Sentence
+     *
+     * What it is about, with the value now and the limit: Disk 80 % full: 83.1 % (limit 80.0 %): orders-a-1
      */
     sentence: string;
     /**
      * Hint
+     *
+     * What to do about it; empty: a rule that this release does not have
      */
     hint: string;
     /**
      * Node Id
+     *
+     * nod_…; null: it is not about one node
      */
     node_id: string | null;
     /**
      * Node Name
+     *
+     * null: it is not about one node, or that node is not known
      */
     node_name: string | null;
     /**
      * Keyspace
+     *
+     * null: it is not about a table
      */
     keyspace: string | null;
     /**
      * Table
+     *
+     * null: it is not about a table
      */
     table: string | null;
     /**
      * Labels
+     *
+     * All of Prometheus' labels but alertname and organisation: rule, severity, cluster, node and the like
      */
     labels: {
         [key: string]: string;
@@ -6726,6 +8216,8 @@ export type FiringAlert = {
     value: number | null;
     /**
      * Starts At
+     *
+     * Since when it fires, UTC
      */
     starts_at: string;
     /**
@@ -6754,6 +8246,8 @@ export type FiringAlerts = {
     items: Array<FiringAlert>;
     /**
      * Total
+     *
+     * How many fire, silenced and inhibited ones and those beyond the 500, too
      */
     total: number;
     /**
@@ -6764,6 +8258,8 @@ export type FiringAlerts = {
     counts: Array<FiringCount>;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may create_alert_silence, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -6776,18 +8272,26 @@ export type FiringAlerts = {
 export type FiringCount = {
     /**
      * Cluster Id
+     *
+     * clu_…, of the cluster in which they fire
      */
     cluster_id: string;
     /**
      * Critical
+     *
+     * How many of them are critical
      */
     critical: number;
     /**
      * Warning
+     *
+     * How many of them are warnings
      */
     warning: number;
     /**
      * Info
+     *
+     * How many of them are infos
      */
     info: number;
 };
@@ -6798,17 +8302,26 @@ export type FiringCount = {
  * How the machine was made ready at its last boot.
  */
 export type FirstBoot = {
+    /**
+     * succeeded, failed or pending; succeeded when every step has
+     */
     state: BootState;
     /**
      * Started At
+     *
+     * When it began, by the machine's clock
      */
     started_at: string;
     /**
      * Duration Ms
+     *
+     * Milliseconds since its begin, until it ended or so far
      */
     duration_ms: number;
     /**
      * Steps
+     *
+     * In the order in which they are done
      */
     steps: Array<FirstBootStep>;
 };
@@ -6843,19 +8356,30 @@ export type FirstBootError = {
 export type FirstBootStep = {
     /**
      * Name
+     *
+     * Stable, for programs: facts, array, tuning ...
      */
     name: string;
     /**
      * Title
+     *
+     * The name in words
      */
     title: string;
+    /**
+     * succeeded, failed or pending, which also those are that come after one that failed
+     */
     state: BootState;
     /**
      * Duration Ms
+     *
+     * Milliseconds of all its tries together
      */
     duration_ms: number;
     /**
      * Attempts
+     *
+     * How often it was tried; 0: not yet
      */
     attempts: number;
     /**
@@ -6864,6 +8388,9 @@ export type FirstBootStep = {
      * What was done or found
      */
     message: string;
+    /**
+     * Why it failed; null: it did not
+     */
     error: FirstBootError | null;
 };
 
@@ -6875,6 +8402,8 @@ export type FirstBootStep = {
 export type FlameNode = {
     /**
      * Name
+     *
+     * Function with its class; below the root a pool of threads; the root is all
      */
     name: string;
     /**
@@ -6885,6 +8414,8 @@ export type FlameNode = {
     samples: number;
     /**
      * Children
+     *
+     * What it called, the most often seen first; those that were hardly seen are left out
      */
     children?: Array<FlameNode>;
 };
@@ -6895,6 +8426,8 @@ export type FlameNode = {
 export type ForecastFilter = {
     /**
      * Cluster Id
+     *
+     * This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
      */
     cluster_id?: string | null;
 };
@@ -6905,18 +8438,26 @@ export type ForecastFilter = {
 export type GcsLocationOrder = {
     /**
      * Kind
+     *
+     * gcs: a bucket of Google Cloud Storage
      */
     kind: 'gcs';
     /**
      * Name
+     *
+     * For people; unique among the organisation's locations, upper and lower case being the same
      */
     name: string;
     /**
      * Bucket
+     *
+     * Its name. It must be there already: none is made
      */
     bucket: string;
     /**
      * Prefix
+     *
+     * Below which everything is kept, without a slash at either end; empty: the whole bucket
      */
     prefix?: string;
     /**
@@ -6928,7 +8469,7 @@ export type GcsLocationOrder = {
     /**
      * Service Account
      *
-     * The key of a service account, as Google hands it out
+     * The key of a service account, as Google hands it out: a JSON document, as text
      */
     service_account: string;
 };
@@ -6939,10 +8480,14 @@ export type GcsLocationOrder = {
 export type Grant = {
     /**
      * Resource
+     *
+     * data (all keyspaces), data/KEYSPACE, data/KEYSPACE* (all tables of it, not the keyspace itself), data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE
      */
     resource: string;
     /**
      * Permissions
+     *
+     * On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE
      */
     permissions: Array<string>;
 };
@@ -6955,14 +8500,20 @@ export type Grant = {
 export type GrantOrder = {
     /**
      * Resource
+     *
+     * data (all keyspaces), data/KEYSPACE, data/KEYSPACE* (all tables of it, not the keyspace itself), data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of
      */
     resource?: string | null;
     /**
      * Permissions
+     *
+     * On data SELECT, MODIFY, CREATE, ALTER, DROP, AUTHORIZE, UNMASK, SELECT_MASKED; on roles CREATE, ALTER, DROP, AUTHORIZE, DESCRIBE; on functions EXECUTE, CREATE, ALTER, DROP, AUTHORIZE. Empty: it is about member_of
      */
     permissions?: Array<string>;
     /**
      * Member Of
+     *
+     * Another role, which it becomes a member of; null: it is about a resource
      */
     member_of?: string | null;
 };
@@ -7048,10 +8599,14 @@ export type HealingWish = {
 export type Held = {
     /**
      * Nodes
+     *
+     * Living nodes; one that gives its place to another counts once
      */
     nodes: number;
     /**
      * Micros Per Month
+     *
+     * Micro-dollars of machines on demand with mark-up and fees, by 730 hours
      */
     micros_per_month: number;
     /**
@@ -7068,6 +8623,8 @@ export type Held = {
 export type Image = {
     /**
      * Id
+     *
+     * Of the image here: img_…; its cloud calls it cloud_id
      */
     id: string;
     /**
@@ -7076,6 +8633,8 @@ export type Image = {
     state: ImageState;
     /**
      * Provider
+     *
+     * aws or gcp
      */
     provider: string;
     /**
@@ -7086,14 +8645,20 @@ export type Image = {
     region: string | null;
     /**
      * Architecture
+     *
+     * Of the machines that it is for: x86_64 or arm64
      */
     architecture: string;
     /**
      * Engine
+     *
+     * That is installed in it: cassandra or scylla
      */
     engine: string;
     /**
      * Engine Version
+     *
+     * That is installed in it, for example 5.0.5
      */
     engine_version: string;
     /**
@@ -7110,10 +8675,14 @@ export type Image = {
     build_id: string;
     /**
      * Agent Version
+     *
+     * Of the agent that is installed in it; empty: not told
      */
     agent_version: string;
     /**
      * Base
+     *
+     * Operating system that it was made from, for example debian-12; empty: not told
      */
     base: string;
     /**
@@ -7124,26 +8693,38 @@ export type Image = {
     sbom: string;
     /**
      * Registered By
+     *
+     * E-mail address of who made it known, with a token's name in brackets if one was used; or the command that did
      */
     registered_by: string;
     /**
      * Registered At
+     *
+     * When it was made known, UTC
      */
     registered_at: string;
     /**
      * Deprecated At
+     *
+     * When it was deprecated, UTC; null: it is not
      */
     deprecated_at: string | null;
     /**
      * Deprecated By
+     *
+     * Who deprecated it, as registered_by; empty: it is not deprecated
      */
     deprecated_by: string;
     /**
      * Deprecation Reason
+     *
+     * A sentence for the people whose clusters run from it; empty: it is not deprecated
      */
     deprecation_reason: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do with it now, and of the rest why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -7166,18 +8747,26 @@ export type ImageDeprecation = {
 export type ImageFilter = {
     /**
      * Provider
+     *
+     * Images at this provider only: aws or gcp
      */
     provider?: string | null;
     /**
      * Engine
+     *
+     * Images with this engine only: cassandra or scylla
      */
     engine?: string | null;
     /**
      * Engine Version
+     *
+     * Images with this version only, for example 5.0.5
      */
     engine_version?: string | null;
     /**
      * Build Id
+     *
+     * Images of this bake only
      */
     build_id?: string | null;
 };
@@ -7188,6 +8777,8 @@ export type ImageFilter = {
 export type ImageOrder = {
     /**
      * Provider
+     *
+     * Where the image is: aws or gcp
      */
     provider: 'aws' | 'gcp';
     /**
@@ -7198,14 +8789,20 @@ export type ImageOrder = {
     region?: string;
     /**
      * Architecture
+     *
+     * Of the machines that it is for
      */
     architecture: 'x86_64' | 'arm64';
     /**
      * Engine
+     *
+     * That is installed in it, as get_catalog names it
      */
     engine: string;
     /**
      * Engine Version
+     *
+     * That is installed in it, as get_catalog names it
      */
     engine_version: string;
     /**
@@ -7222,6 +8819,8 @@ export type ImageOrder = {
     build_id: string;
     /**
      * Agent Version
+     *
+     * Of the agent that is installed in it; empty: not told
      */
     agent_version?: string | '';
     /**
@@ -7250,10 +8849,14 @@ export type ImageOrder = {
 export type ImagePage = {
     /**
      * Items
+     *
+     * Newest first, deprecated ones among them
      */
     items: Array<Image>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -7271,27 +8874,42 @@ export type ImageState = 'default' | 'available' | 'deprecated';
 export type Import = {
     /**
      * Id
+     *
+     * Id of the import: imp_…
      */
     id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that it is brought into
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * Name of that cluster
      */
     cluster_name: string;
     /**
      * Location Id
+     *
+     * Id of the location where the files lie
      */
     location_id: string;
     /**
      * Path
+     *
+     * Below the organisation's place in the location; empty: all of it
      */
     path: string;
+    /**
+     * files: folders KEYSPACE/TABLE or KEYSPACE/TABLE-ID. medusa: as cassandra-medusa writes backups
+     */
     layout: ImportLayout;
     /**
      * Backup Name
+     *
+     * Of Medusa; null: layout files
      */
     backup_name: string | null;
     /**
@@ -7300,6 +8918,9 @@ export type Import = {
      * Only looked at
      */
     dry_run: boolean;
+    /**
+     * running, checked (only looked at: see problems), succeeded or cancelled
+     */
     state: ImportState;
     /**
      * Tables
@@ -7309,6 +8930,8 @@ export type Import = {
     tables: Array<ImportTable>;
     /**
      * Nodes
+     *
+     * What each node of the cluster fetches, in the cluster's order
      */
     nodes: Array<ImportNode>;
     /**
@@ -7319,10 +8942,14 @@ export type Import = {
     problems: Array<string>;
     /**
      * Warnings
+     *
+     * Sentences about what to know of it; none of them stands in the way
      */
     warnings: Array<string>;
     /**
      * Same Shape
+     *
+     * true: each node gets the files of one node. false: each gets all and keeps what is in its ranges; also as long as nobody has looked
      */
     same_shape: boolean;
     /**
@@ -7333,6 +8960,8 @@ export type Import = {
     bytes: number;
     /**
      * Fetched Bytes
+     *
+     * Bytes that are fetched and verified, of all nodes
      */
     fetched_bytes: number;
     /**
@@ -7349,18 +8978,26 @@ export type Import = {
     repair_operation_id: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that looks or brings it, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended; null: it is running
      */
     finished_at: string | null;
 };
@@ -7386,6 +9023,8 @@ export type ImportList = {
     items: Array<Import>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: plan_import and create_import
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -7396,6 +9035,8 @@ export type ImportList = {
 export type ImportNode = {
     /**
      * Name
+     *
+     * Name of a node of the cluster
      */
     name: string;
     /**
@@ -7406,10 +9047,14 @@ export type ImportNode = {
     source: string | null;
     /**
      * Bytes
+     *
+     * Bytes that it is to fetch; 0: not compared yet, or nothing
      */
     bytes: number;
     /**
      * Fetched Bytes
+     *
+     * Of these bytes, those that are fetched and verified
      */
     fetched_bytes: number;
 };
@@ -7423,7 +9068,7 @@ export type ImportOrder = {
     /**
      * Location Id
      *
-     * null: the installation's
+     * null: the installation's; where it has none, your oldest
      */
     location_id?: string | null;
     /**
@@ -7432,11 +9077,14 @@ export type ImportOrder = {
      * Below the organisation's place in the location; empty: all of it
      */
     path?: string;
+    /**
+     * files: folders KEYSPACE/TABLE or KEYSPACE/TABLE-ID. medusa: as cassandra-medusa writes backups
+     */
     layout?: ImportLayout;
     /**
      * Backup Name
      *
-     * Of layout medusa
+     * Of layout medusa, which needs it: name of the backup; null with layout files
      */
     backup_name?: string | null;
     /**
@@ -7479,7 +9127,13 @@ export type ImportOrder = {
  * An import and the operation that looks, or that brings it.
  */
 export type ImportStarted = {
+    /**
+     * As it was ordered: what was found comes as soon as the operation has looked
+     */
     imported: Import;
+    /**
+     * The operation that looks, or looks and brings it
+     */
     operation: Operation;
 };
 
@@ -7496,18 +9150,26 @@ export type ImportState = 'running' | 'checked' | 'succeeded' | 'cancelled';
 export type ImportTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
     /**
      * Sstables
+     *
+     * How many were found
      */
     sstables: number;
     /**
      * Bytes
+     *
+     * Bytes of their files
      */
     bytes: number;
     /**
@@ -7524,12 +9186,19 @@ export type ImportTable = {
 export type Invitation = {
     /**
      * Id
+     *
+     * inv_…; revoke_invitation takes it
      */
     id: string;
     /**
      * Email
+     *
+     * Whom it is for, in lower case
      */
     email: string;
+    /**
+     * What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+     */
     role: Role;
     /**
      * Which one, where the role is custom; null for the built-in roles
@@ -7537,30 +9206,44 @@ export type Invitation = {
     custom_role: CustomRoleRef | null;
     /**
      * State
+     *
+     * open: the link works. expired: its time is over. accepted and revoked: it ended before
      */
     state: 'open' | 'accepted' | 'revoked' | 'expired';
     /**
      * Created By
+     *
+     * E-mail address of who invited; null: a service account did, or the person is gone
      */
     created_by: string | null;
     /**
      * Created At
+     *
+     * When the link was made, UTC
      */
     created_at: string;
     /**
      * Expires At
+     *
+     * Until when the link works, UTC: seven days
      */
     expires_at: string;
     /**
      * Accepted At
+     *
+     * When they joined, UTC; null: they did not by this link
      */
     accepted_at: string | null;
     /**
      * Revoked At
+     *
+     * When the link was made useless, UTC: by somebody, or, where it had expired, by a newer one; null: it was not
      */
     revoked_at: string | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may revoke_invitation, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -7595,8 +9278,13 @@ export type InvitationAcceptance = {
 export type InvitationAccepted = {
     /**
      * Email
+     *
+     * Of the account that joined: the one to sign in with
      */
     email: string;
+    /**
+     * Which they are a member of now
+     */
     organisation: OrganisationName;
 };
 
@@ -7606,12 +9294,19 @@ export type InvitationAccepted = {
 export type InvitationCreated = {
     /**
      * Id
+     *
+     * inv_…; revoke_invitation takes it
      */
     id: string;
     /**
      * Email
+     *
+     * Whom it is for, in lower case
      */
     email: string;
+    /**
+     * What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+     */
     role: Role;
     /**
      * Which one, where the role is custom; null for the built-in roles
@@ -7619,30 +9314,44 @@ export type InvitationCreated = {
     custom_role: CustomRoleRef | null;
     /**
      * State
+     *
+     * open: the link works. expired: its time is over. accepted and revoked: it ended before
      */
     state: 'open' | 'accepted' | 'revoked' | 'expired';
     /**
      * Created By
+     *
+     * E-mail address of who invited; null: a service account did, or the person is gone
      */
     created_by: string | null;
     /**
      * Created At
+     *
+     * When the link was made, UTC
      */
     created_at: string;
     /**
      * Expires At
+     *
+     * Until when the link works, UTC: seven days
      */
     expires_at: string;
     /**
      * Accepted At
+     *
+     * When they joined, UTC; null: they did not by this link
      */
     accepted_at: string | null;
     /**
      * Revoked At
+     *
+     * When the link was made useless, UTC: by somebody, or, where it had expired, by a newer one; null: it was not
      */
     revoked_at: string | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may revoke_invitation, and why not
      */
     allowed_actions: Array<AllowedAction>;
     /**
@@ -7659,8 +9368,13 @@ export type InvitationCreated = {
 export type InvitationOffer = {
     /**
      * Email
+     *
+     * Whom it is for: the address of the account that joins
      */
     email: string;
+    /**
+     * What they become: owner, admin, operator, viewer, or custom: one that the organisation made
+     */
     role: Role;
     /**
      * Which one, where the role is custom; null for the built-in roles
@@ -7668,10 +9382,14 @@ export type InvitationOffer = {
     custom_role: CustomRoleRef | null;
     /**
      * Organisation Name
+     *
+     * Which organisation they join
      */
     organisation_name: string;
     /**
      * Expires At
+     *
+     * Until when the link works, UTC
      */
     expires_at: string;
     /**
@@ -7686,6 +9404,9 @@ export type InvitationOffer = {
  * InvitationOrder
  */
 export type InvitationOrder = {
+    /**
+     * A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+     */
     role: Role;
     /**
      * Custom Role Id
@@ -7695,6 +9416,8 @@ export type InvitationOrder = {
     custom_role_id?: string | null;
     /**
      * Email
+     *
+     * Of the person, who must be no member and have no open invitation yet; kept in lower case
      */
     email: string;
 };
@@ -7705,10 +9428,14 @@ export type InvitationOrder = {
 export type InvitationPage = {
     /**
      * Items
+     *
+     * Open and closed ones, newest first
      */
     items: Array<Invitation>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -7719,6 +9446,8 @@ export type InvitationPage = {
 export type Invoice = {
     /**
      * Month
+     *
+     * Of UTC, as it was asked for: 2026-11
      */
     month: string;
     /**
@@ -7729,6 +9458,8 @@ export type Invoice = {
     final: boolean;
     /**
      * Currency
+     *
+     * USD
      */
     currency: string;
     /**
@@ -7745,10 +9476,14 @@ export type Invoice = {
     lines: number;
     /**
      * Items
+     *
+     * By cluster, item, provider, region, name and price; empty: nothing was spent
      */
     items: Array<InvoiceLine>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -7757,18 +9492,30 @@ export type Invoice = {
  * InvoiceLine
  */
 export type InvoiceLine = {
+    /**
+     * Whose cost it is; null: what belongs to no cluster
+     */
     cluster: CostCluster | null;
+    /**
+     * What was paid for, as the price book names it
+     */
     item: Item;
     /**
      * Provider
+     *
+     * aws, gcp or local
      */
     provider: string;
     /**
      * Region
+     *
+     * Of the provider, for example eu-west-1; empty: of none
      */
     region: string;
     /**
      * Name
+     *
+     * Machine type or class of storage; empty: the item has neither
      */
     name: string;
     /**
@@ -7779,6 +9526,8 @@ export type InvoiceLine = {
     quantity: string;
     /**
      * Unit
+     *
+     * Of quantity: hours, GiB-months, months, million requests, GiB; of mark-up dollars
      */
     unit: string;
     /**
@@ -7789,6 +9538,8 @@ export type InvoiceLine = {
     price: number | null;
     /**
      * Micros
+     *
+     * Micro-dollars; below zero: a correction took back
      */
     micros: number;
 };
@@ -7799,6 +9550,8 @@ export type InvoiceLine = {
 export type InvoicePage = {
     /**
      * Limit
+     *
+     * Lines per page, 1 to 200
      */
     limit?: number;
     /**
@@ -7843,18 +9596,26 @@ export type LocationKind = 'folder' | 's3' | 'gcs';
 export type LocationUpdate = {
     /**
      * Name
+     *
+     * For people; unique among the organisation's locations. null: stays
      */
     name?: string | null;
     /**
      * Access Key Id
+     *
+     * Of S3: with secret_access_key, never alone. null: stays
      */
     access_key_id?: string | null;
     /**
      * Secret Access Key
+     *
+     * Of S3: with access_key_id, never alone. null: stays
      */
     secret_access_key?: string | null;
     /**
      * Service Account
+     *
+     * Of Google: another key of a service account, a JSON document as text. null: stays
      */
     service_account?: string | null;
 };
@@ -7867,26 +9628,38 @@ export type LocationUpdate = {
 export type LogArchive = {
     /**
      * Cluster Id
+     *
+     * Id of the cluster whose commit logs these are
      */
     cluster_id: string;
     /**
      * Enabled
+     *
+     * Whether they are archived now
      */
     enabled: boolean;
     /**
      * Keep Days
+     *
+     * So far back, in days, a moment can be restored; null: it was never turned on
      */
     keep_days: number | null;
     /**
      * Interval Seconds
+     *
+     * How old, in seconds, a write becomes at most before it is stored; null: it was never turned on
      */
     interval_seconds: number | null;
     /**
      * Location Id
+     *
+     * Id of the location to which they go; null: it was never turned on
      */
     location_id: string | null;
     /**
      * Location Name
+     *
+     * Name of that location; null: it was never turned on
      */
     location_name: string | null;
     /**
@@ -7897,10 +9670,14 @@ export type LogArchive = {
     lag_seconds: number | null;
     /**
      * Stored Bytes
+     *
+     * Bytes of what was archived, as it lies in the store, of all nodes
      */
     stored_bytes: number;
     /**
      * Nodes
+     *
+     * The nodes that archive now
      */
     nodes: Array<ArchivedNode>;
     /**
@@ -7911,6 +9688,8 @@ export type LogArchive = {
     restorable: Array<RestorableInterval>;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: set_log_archive
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -7921,6 +9700,8 @@ export type LogArchive = {
 export type LogArchiveOrder = {
     /**
      * Enabled
+     *
+     * false: nothing more is stored; what was stays as long as it can be used
      */
     enabled: boolean;
     /**
@@ -7960,18 +9741,26 @@ export type LogLine = {
     at: string;
     /**
      * Level
+     *
+     * DEBUG, INFO, WARN or ERROR; the engine may write TRACE, too
      */
     level: string;
     /**
      * Thread
+     *
+     * Name of the engine's thread that wrote it
      */
     thread: string;
     /**
      * Source
+     *
+     * File and line of the engine's code, as it wrote them
      */
     source: string;
     /**
      * Text
+     *
+     * With the lines below it that belong to it; 8 KiB at most. Passwords are hidden
      */
     text: string;
 };
@@ -8052,6 +9841,8 @@ export type MaintenanceWindows = {
     next_opening: string | null;
     /**
      * Windows
+     *
+     * In the order in which they were given; empty: automatic work is done at any time
      */
     windows: Array<MaintenanceWindow>;
     /**
@@ -8091,10 +9882,14 @@ export type Measure = 'spent' | 'forecast';
 export type MeasureDisks = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'measure_disks';
     /**
      * Node Id
+     *
+     * Id of a node that is not stopped
      */
     node_id: string;
     /**
@@ -8111,20 +9906,31 @@ export type MeasureDisks = {
 export type Member = {
     /**
      * Id
+     *
+     * mem_…, of the membership; change_member_role and remove_member take it
      */
     id: string;
     /**
      * User Id
+     *
+     * usr_…, of the person; the same in all their organisations
      */
     user_id: string;
     /**
      * Email
+     *
+     * Address that they sign in with
      */
     email: string;
     /**
      * Name
+     *
+     * As they wrote it themselves; may be empty
      */
     name: string;
+    /**
+     * owner, admin, operator, viewer, or custom: one that the organisation made
+     */
     role: Role;
     /**
      * Which one, where the role is custom; null for the built-in roles
@@ -8132,10 +9938,14 @@ export type Member = {
     custom_role: CustomRoleRef | null;
     /**
      * Created At
+     *
+     * When they joined, UTC
      */
     created_at: string;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may change_member_role and remove_member, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -8144,6 +9954,9 @@ export type Member = {
  * MemberChange
  */
 export type MemberChange = {
+    /**
+     * A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+     */
     role: Role;
     /**
      * Custom Role Id
@@ -8159,10 +9972,14 @@ export type MemberChange = {
 export type MemberPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Member>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -8173,12 +9990,19 @@ export type MemberPage = {
 export type MetricChart = {
     /**
      * Id
+     *
+     * By which the parameter chart asks for it
      */
     id: string;
     /**
      * Title
+     *
+     * For people, for example CPU in use
      */
     title: string;
+    /**
+     * Of its values. ratio: a share, of which 1 is all
+     */
     unit: Unit;
     /**
      * Stacked
@@ -8188,6 +10012,8 @@ export type MetricChart = {
     stacked: boolean;
     /**
      * Series
+     *
+     * Its lines, at most 100; empty: there are no numbers of the time
      */
     series: Array<MetricLine>;
     /**
@@ -8204,23 +10030,36 @@ export type MetricChart = {
 export type MetricEvent = {
     /**
      * Operation Id
+     *
+     * For get_operation
      */
     operation_id: string;
     /**
      * Kind
+     *
+     * As operations have it, for example rolling_restart
      */
     kind: string;
     /**
      * Title
+     *
+     * For people, for example Restart node by node
      */
     title: string;
+    /**
+     * Of the operation as it is now
+     */
     state: OperationState;
     /**
      * Started At
+     *
+     * When it was started, UTC
      */
     started_at: string;
     /**
      * Finished At
+     *
+     * When it ended, UTC; null: it goes on
      */
     finished_at: string | null;
 };
@@ -8231,10 +10070,14 @@ export type MetricEvent = {
 export type MetricLine = {
     /**
      * Name
+     *
+     * For people, what sets it apart: p99, the node's name, the zone; the chart's title where nothing does
      */
     name: string;
     /**
      * Labels
+     *
+     * What sets it apart, by label: zone, node (its id), kind ...; empty: its name alone does
      */
     labels: {
         [key: string]: string;
@@ -8259,6 +10102,8 @@ export type Metrics = {
     newest_at: string | null;
     /**
      * Age Seconds
+     *
+     * Seconds since newest_at, to a tenth; null: see note
      */
     age_seconds: number | null;
     /**
@@ -8269,14 +10114,20 @@ export type Metrics = {
     note: string | null;
     /**
      * From
+     *
+     * Moment of the first point, UTC; what was asked for, put back to a multiple of step_seconds
      */
     from: string;
     /**
      * To
+     *
+     * Moment of the last point, UTC; what was asked for, put back to a multiple of step_seconds
      */
     to: string;
     /**
      * Step Seconds
+     *
+     * Seconds between two points
      */
     step_seconds: number;
     /**
@@ -8291,6 +10142,8 @@ export type Metrics = {
     times: Array<number>;
     /**
      * Charts
+     *
+     * Those that were asked for, in that order
      */
     charts: Array<MetricChart>;
     /**
@@ -8307,10 +10160,14 @@ export type Metrics = {
 export type MetricsCatalogue = {
     /**
      * Dashboards
+     *
+     * In the order in which to show them; the charts of table are those of get_table_metrics
      */
     dashboards: Array<DashboardAbout>;
     /**
      * Table Columns
+     *
+     * Of list_table_metrics, in the order in which to show them
      */
     table_columns: Array<TableColumn>;
 };
@@ -8321,6 +10178,8 @@ export type MetricsCatalogue = {
 export type MetricsTokenShown = {
     /**
      * Exists
+     *
+     * The cluster has a token; at most one counts. false: all else is null
      */
     exists: boolean;
     /**
@@ -8331,10 +10190,14 @@ export type MetricsTokenShown = {
     hint: string | null;
     /**
      * Created By
+     *
+     * E-mail address of who made it, or a service account's name; with an API token's name in brackets if one was used
      */
     created_by: string | null;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string | null;
 };
@@ -8352,82 +10215,106 @@ export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_poss
 export type NetworkConnection = {
     /**
      * Id
+     *
+     * Id of the connection: con_…
      */
     id: string;
+    /**
+     * peering: two networks reach each other. endpoint: for a service that somebody publishes
+     */
     kind: ConnectionKind;
     /**
      * Name
+     *
+     * Unique among the cluster's connections that are there
      */
     name: string;
     /**
      * Datacenter
+     *
+     * Name of the data centre whose network it is of
      */
     datacenter: string;
     /**
      * Peer Network
      *
-     * Of a peering
+     * Of a peering: AWS: id of the VPC. Google Cloud: name of the VPC network. Empty: an endpoint
      */
     peer_network: string;
     /**
      * Peer Owner
+     *
+     * AWS account or Google Cloud project of a peering's other side; empty: the cluster's own
      */
     peer_owner: string;
     /**
      * Peer Region
+     *
+     * AWS: region of a peering's other side; empty: that of the data centre
      */
     peer_region: string;
     /**
      * Cidrs
      *
-     * From where clients come through a peering
+     * From where clients come through a peering; empty: an endpoint
      */
     cidrs: Array<string>;
     /**
      * Service
      *
-     * Of an endpoint
+     * Of an endpoint: the service's name at the provider; empty: a peering
      */
     service: string;
+    /**
+     * creating, waiting_for_you (see message), active, failed (see message), deleting, deleted
+     */
     state: ConnectionState;
     /**
      * Message
      *
-     * waiting_for_you: what somebody has to do at the other end. failed: why
+     * waiting_for_you: what somebody has to do at the other end. failed: why. May be empty
      */
     message: string;
     /**
      * Provider Id
      *
-     * The provider's name for it
+     * The provider's name for it; null: not made yet
      */
     provider_id: string | null;
     /**
      * Addresses
      *
-     * Under which an endpoint is reached
+     * Under which an endpoint is reached: IP addresses and DNS names; empty: a peering, or not made yet
      */
     addresses: Array<string>;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Checked At
      *
-     * When the provider was asked last
+     * When the provider was asked last; null: not yet
      */
     checked_at: string | null;
     /**
      * Deleted At
+     *
+     * When it was gone; null: it is there
      */
     deleted_at: string | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: delete_network_connection
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -8438,10 +10325,14 @@ export type NetworkConnection = {
 export type NetworkConnectionPage = {
     /**
      * Items
+     *
+     * Those that are there, newest first
      */
     items: Array<NetworkConnection>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -8450,7 +10341,13 @@ export type NetworkConnectionPage = {
  * NetworkConnectionStarted
  */
 export type NetworkConnectionStarted = {
+    /**
+     * As it is now: being created or deleted
+     */
     connection: NetworkConnection;
+    /**
+     * The operation that creates or deletes it
+     */
     operation: Operation;
 };
 
@@ -8460,12 +10357,19 @@ export type NetworkConnectionStarted = {
 export type NewAlertReceiver = {
     /**
      * Id
+     *
+     * rcv_…; get_alert_receiver takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
+    /**
+     * email, slack, pagerduty or webhook
+     */
     kind: ReceiverKind;
     /**
      * Target
@@ -8475,28 +10379,46 @@ export type NewAlertReceiver = {
     target: string;
     /**
      * Topics
+     *
+     * What it is told of: alerts, budgets, operations, audit; sorted
      */
     topics: Array<Topic>;
+    /**
+     * The least severe that is told
+     */
     severity: Severity;
     /**
      * Cluster Ids
+     *
+     * Only of these clusters; empty: of all, and of what is about no cluster
      */
     cluster_ids: Array<string>;
     /**
      * Enabled
+     *
+     * false: nothing new is sent there but tests and what is replayed
      */
     enabled: boolean;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
+    /**
+     * The newest message for it that the caller may see; null: there was none in the last 30 days
+     */
     last_delivery: AlertDelivery | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may test_alert_receiver, update_alert_receiver, delete_alert_receiver and rotate_alert_receiver_secret, and why not
      */
     allowed_actions: Array<AllowedAction>;
     /**
@@ -8513,6 +10435,8 @@ export type NewAlertReceiver = {
 export type NewMetricsToken = {
     /**
      * Exists
+     *
+     * The cluster has a token; at most one counts. false: all else is null
      */
     exists: boolean;
     /**
@@ -8523,10 +10447,14 @@ export type NewMetricsToken = {
     hint: string | null;
     /**
      * Created By
+     *
+     * E-mail address of who made it, or a service account's name; with an API token's name in brackets if one was used
      */
     created_by: string | null;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string | null;
     /**
@@ -8543,26 +10471,38 @@ export type NewMetricsToken = {
 export type Node = {
     /**
      * Id
+     *
+     * nod_…; get_cluster_node takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Cluster, zone and a number; never used again in its cluster
      */
     name: string;
     /**
      * Datacenter
+     *
+     * Of the ring, as drivers call it: local-local-1
      */
     datacenter: string;
     /**
      * Zone
+     *
+     * Of the provider: local-1a
      */
     zone: string;
     /**
      * Rack
+     *
+     * Of the ring: the same as the zone
      */
     rack: string;
     /**
      * Machine Type
+     *
+     * From the catalogue: local.small
      */
     machine_type: string;
     /**
@@ -8571,13 +10511,20 @@ export type Node = {
      * What its machine was made from, as the cloud calls it; null: not yet
      */
     image: string | null;
+    /**
+     * pending: its machine is not there yet. up: it serves. stopped: somebody stopped it. unobserved: its agent does not answer, which proves nothing. data_lost: its disks are blank. deleted: only its history is there
+     */
     state: NodeState;
     /**
      * State Reason
+     *
+     * Why it is in this state, a sentence for people; empty: there is nothing to say
      */
     state_reason: string;
     /**
      * Address
+     *
+     * IP address at which drivers and other nodes reach it; null: it has no machine
      */
     address: string | null;
     /**
@@ -8588,18 +10535,26 @@ export type Node = {
     host_id: string | null;
     /**
      * Engine Version
+     *
+     * As it told last; null: it has not yet
      */
     engine_version: string | null;
     /**
      * Agent Version
+     *
+     * Of the agent on its machine, as it told last; null: it has not yet
      */
     agent_version: string | null;
     /**
      * Is Seed
+     *
+     * Others find the ring by it; each zone has one
      */
     is_seed: boolean;
     /**
      * Tokens Count
+     *
+     * How many tokens of the ring it was given
      */
     tokens_count: number;
     /**
@@ -8628,10 +10583,14 @@ export type Node = {
     configuration_in_force: boolean;
     /**
      * Disk Total Bytes
+     *
+     * Of the file system with the engine's data; null: not known yet
      */
     disk_total_bytes: number | null;
     /**
      * Disk Free Bytes
+     *
+     * Of the file system with the engine's data; null: not known yet
      */
     disk_free_bytes: number | null;
     /**
@@ -8648,6 +10607,8 @@ export type Node = {
     clock_offset_ms: number | null;
     /**
      * Engine Certificate Expires At
+     *
+     * When the certificate that it shows to drivers and other nodes ends, UTC; null: not known yet. It is renewed by itself before
      */
     engine_certificate_expires_at: string | null;
     /**
@@ -8670,6 +10631,8 @@ export type Node = {
     generation: number;
     /**
      * Created At
+     *
+     * When it was ordered, UTC
      */
     created_at: string;
     /**
@@ -8695,14 +10658,20 @@ export type NodeBackupState = 'pending' | 'snapshot' | 'indexed' | 'written' | '
 export type NodeDrift = {
     /**
      * Setting
+     *
+     * As the catalogue names it; configuration: the agent or the engine has another one altogether
      */
     setting: string;
     /**
      * Wanted
+     *
+     * What it should be
      */
     wanted: string;
     /**
      * Found
+     *
+     * What the engine has
      */
     found: string;
 };
@@ -8713,10 +10682,14 @@ export type NodeDrift = {
 export type NodePage = {
     /**
      * Items
+     *
+     * Without deleted ones, in the order of their position in the cluster
      */
     items: Array<Node>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -8738,6 +10711,9 @@ export type NodeTuning = {
      * When it was asked; null: not yet
      */
     checked_at: string | null;
+    /**
+     * Of the machine that the node has now; null: its agent was not reached yet
+     */
     report: TuningReport | null;
     /**
      * null: they were not measured; see the change measure_disks
@@ -8758,6 +10734,8 @@ export type NumaSource = 'observed' | 'expected';
 export type OfCluster = {
     /**
      * Id
+     *
+     * clu_…; get_cluster takes it
      */
     id: string;
     /**
@@ -8768,6 +10746,8 @@ export type OfCluster = {
     name: string;
     /**
      * Deleted
+     *
+     * Whether the cluster is deleted; what it cost this month still counts
      */
     deleted: boolean;
 };
@@ -8778,10 +10758,14 @@ export type OfCluster = {
 export type OfTag = {
     /**
      * Key
+     *
+     * As clusters carry it: team
      */
     key: string;
     /**
      * Value
+     *
+     * As clusters carry it: shop
      */
     value: string;
 };
@@ -8792,10 +10776,14 @@ export type OfTag = {
 export type Opening = {
     /**
      * Starts At
+     *
+     * UTC; of one that is open already, now
      */
     starts_at: string;
     /**
      * Ends At
+     *
+     * UTC; of one that lasts longer, two weeks from now
      */
     ends_at: string;
 };
@@ -8806,10 +10794,14 @@ export type Opening = {
 export type Operation = {
     /**
      * Id
+     *
+     * op_…; get_operation takes it
      */
     id: string;
     /**
      * Kind
+     *
+     * Stable, for programs: create_cluster, backup, repair ...
      */
     kind: string;
     /**
@@ -8820,12 +10812,19 @@ export type Operation = {
     title: string;
     /**
      * Cluster Id
+     *
+     * clu_…; null: it is not about one cluster
      */
     cluster_id: string | null;
     /**
      * Cluster Name
+     *
+     * As the cluster was called when it was ordered; null: it is not about one cluster
      */
     cluster_name: string | null;
+    /**
+     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+     */
     state: OperationState;
     /**
      * Progress
@@ -8863,14 +10862,20 @@ export type Operation = {
     eta_seconds: number | null;
     /**
      * Created At
+     *
+     * When it was asked for, UTC
      */
     created_at: string;
     /**
      * Started At
+     *
+     * When its work began, UTC; null: not begun
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it ended, UTC; null: it has not
      */
     finished_at: string | null;
     /**
@@ -8881,10 +10886,14 @@ export type Operation = {
     current: string | null;
     /**
      * Steps Done
+     *
+     * Steps in the state done: fewer again while it is being taken back
      */
     steps_done: number;
     /**
      * Steps Total
+     *
+     * Steps of its plan
      */
     steps_total: number;
     /**
@@ -8905,6 +10914,8 @@ export type Operation = {
     waits_for: OperationWait | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may cancel_operation, retry_operation, pause_operation and resume_operation, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -8915,10 +10926,14 @@ export type Operation = {
 export type OperationDetail = {
     /**
      * Id
+     *
+     * op_…; get_operation takes it
      */
     id: string;
     /**
      * Kind
+     *
+     * Stable, for programs: create_cluster, backup, repair ...
      */
     kind: string;
     /**
@@ -8929,12 +10944,19 @@ export type OperationDetail = {
     title: string;
     /**
      * Cluster Id
+     *
+     * clu_…; null: it is not about one cluster
      */
     cluster_id: string | null;
     /**
      * Cluster Name
+     *
+     * As the cluster was called when it was ordered; null: it is not about one cluster
      */
     cluster_name: string | null;
+    /**
+     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+     */
     state: OperationState;
     /**
      * Progress
@@ -8972,14 +10994,20 @@ export type OperationDetail = {
     eta_seconds: number | null;
     /**
      * Created At
+     *
+     * When it was asked for, UTC
      */
     created_at: string;
     /**
      * Started At
+     *
+     * When its work began, UTC; null: not begun
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it ended, UTC; null: it has not
      */
     finished_at: string | null;
     /**
@@ -8990,10 +11018,14 @@ export type OperationDetail = {
     current: string | null;
     /**
      * Steps Done
+     *
+     * Steps in the state done: fewer again while it is being taken back
      */
     steps_done: number;
     /**
      * Steps Total
+     *
+     * Steps of its plan
      */
     steps_total: number;
     /**
@@ -9014,10 +11046,14 @@ export type OperationDetail = {
     waits_for: OperationWait | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may cancel_operation, retry_operation, pause_operation and resume_operation, and why not
      */
     allowed_actions: Array<AllowedAction>;
     /**
      * Steps
+     *
+     * The whole plan, in order of position
      */
     steps: Array<OperationStep>;
 };
@@ -9052,10 +11088,14 @@ export type OperationFilter = {
 export type OperationPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Operation>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -9088,6 +11128,9 @@ export type OperationReason = {
  * OperationStarted
  */
 export type OperationStarted = {
+    /**
+     * What was begun: follow it with get_operation or stream_events
+     */
     operation: Operation;
 };
 
@@ -9102,6 +11145,8 @@ export type OperationState = 'pending' | 'running' | 'blocked' | 'paused' | 'can
 export type OperationStep = {
     /**
      * Position
+     *
+     * From 0, in the order of the plan
      */
     position: number;
     /**
@@ -9112,22 +11157,31 @@ export type OperationStep = {
     group: number;
     /**
      * Name
+     *
+     * Stable, for programs: ensure_machine
      */
     name: string;
     /**
      * Title
+     *
+     * For people: Start the machine
      */
     title: string;
     /**
      * Target
      *
-     * Id of the node it is about; empty: the cluster
+     * Id of the node or data centre it is about; empty: the cluster
      */
     target: string;
     /**
      * Target Title
+     *
+     * Name of what it is about, of a node for example; empty: the cluster as a whole
      */
     target_title: string;
+    /**
+     * pending: not begun. undoing and undone: taken back, as the operation is cancelled. skipped: it will not be begun for the same reason
+     */
     state: StepState;
     /**
      * Attempt
@@ -9155,10 +11209,14 @@ export type OperationStep = {
     message: string;
     /**
      * Started At
+     *
+     * When it was begun, UTC; null: not begun
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it was done, UTC; null: it is not
      */
     finished_at: string | null;
     /**
@@ -9201,6 +11259,8 @@ export type OperationWait = {
 export type OptionChange = {
     /**
      * Before
+     *
+     * Options of the table by name, as they must be for it to be applied
      */
     before: {
         [key: string]: string | boolean | number | number | {
@@ -9209,6 +11269,8 @@ export type OptionChange = {
     };
     /**
      * After
+     *
+     * The same options, as they shall be
      */
     after: {
         [key: string]: string | boolean | number | number | {
@@ -9235,6 +11297,8 @@ export type OrderCheck = {
     ok: boolean;
     /**
      * Name
+     *
+     * Of the order; it is free now
      */
     name: string;
     /**
@@ -9245,10 +11309,14 @@ export type OrderCheck = {
     engine_version: string;
     /**
      * Datacenter
+     *
+     * What drivers would call its data centre: local-local-1
      */
     datacenter: string;
     /**
      * Nodes Total
+     *
+     * Nodes that would be made: of all zones together
      */
     nodes_total: number;
     /**
@@ -9285,6 +11353,8 @@ export type OrderCheck = {
     warnings: Array<string>;
     /**
      * Expected Seconds
+     *
+     * How long it usually takes until the cluster serves
      */
     expected_seconds: number;
 };
@@ -9313,18 +11383,26 @@ export type OrderCheckOfTestDrive = {
 export type Organisation = {
     /**
      * Id
+     *
+     * org_…; the header Ringmaster-Organisation takes it
      */
     id: string;
     /**
      * Name
+     *
+     * For people; need not be unique
      */
     name: string;
     /**
      * Slug
+     *
+     * Short name without spaces, 63 characters at most; unique in the installation
      */
     slug: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
 };
@@ -9335,10 +11413,14 @@ export type Organisation = {
 export type OrganisationName = {
     /**
      * Id
+     *
+     * org_…; the header Ringmaster-Organisation takes it
      */
     id: string;
     /**
      * Name
+     *
+     * For people; need not be unique
      */
     name: string;
 };
@@ -9349,14 +11431,20 @@ export type OrganisationName = {
 export type OrganisationRef = {
     /**
      * Id
+     *
+     * org_…; the header Ringmaster-Organisation takes it
      */
     id: string;
     /**
      * Name
+     *
+     * For people; need not be unique
      */
     name: string;
     /**
      * Slug
+     *
+     * Short name without spaces, 63 characters at most; unique in the installation
      */
     slug: string;
 };
@@ -9367,18 +11455,26 @@ export type OrganisationRef = {
 export type OrganisationRole = {
     /**
      * Id
+     *
+     * rol_…; members, invitations and service accounts take it as custom_role_id
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
     /**
      * Description
+     *
+     * What it is for, in the words of who made it; may be empty
      */
     description: string;
     /**
      * Permissions
+     *
+     * What its holders may do; sorted
      */
     permissions: Array<Permission>;
     /**
@@ -9391,10 +11487,14 @@ export type OrganisationRole = {
     } | null;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
     /**
@@ -9417,6 +11517,8 @@ export type OrganisationRole = {
     invitations: number;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may update_organisation_role and delete_organisation_role, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -9429,20 +11531,26 @@ export type OrganisationRole = {
 export type OrganisationRoleChange = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case, and none of a built-in role; null: stays
      */
     name?: string | null;
     /**
      * Description
+     *
+     * What it is for, one line of 300 characters at most; null: stays
      */
     description?: string | null;
     /**
      * Permissions
+     *
+     * In the place of those before; nothing that the caller does not hold; null: stays
      */
     permissions?: Array<Permission> | null;
     /**
      * Tags
      *
-     * null: for all clusters
+     * In the place of those before; left out: stays; null: for all clusters
      */
     tags?: {
         [key: string]: unknown | Array<string>;
@@ -9456,19 +11564,25 @@ export type OrganisationRoleOrder = {
     /**
      * Name
      *
-     * Unique in the organisation
+     * Unique in the organisation, whatever its case, and none of a built-in role
      */
     name: string;
     /**
      * Description
+     *
+     * What it is for, one line of 300 characters at most
      */
     description?: string;
     /**
      * Permissions
+     *
+     * What its holders may do, of those that get_role_choices lists; nothing that the caller does not hold
      */
     permissions: Array<Permission>;
     /**
      * Tags
+     *
+     * It is only for clusters that have one of the values of each of these tags; null: for all
      */
     tags?: {
         [key: string]: unknown | Array<string>;
@@ -9481,10 +11595,14 @@ export type OrganisationRoleOrder = {
 export type OrganisationRolePage = {
     /**
      * Items
+     *
+     * Those that the organisation made, newest first
      */
     items: Array<OrganisationRole>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -9527,16 +11645,20 @@ export type PageQuery = {
 export type PeeringOrder = {
     /**
      * Kind
+     *
+     * peering: this network and another one reach each other
      */
     kind: 'peering';
     /**
      * Name
+     *
+     * For people; unique among the cluster's connections, upper and lower case being the same. Small letters, digits and hyphens
      */
     name: string;
     /**
      * Datacenter
      *
-     * null: the only one; must be named when there are several
+     * Its name; null: the only one; must be named when there are several
      */
     datacenter?: string | null;
     /**
@@ -9571,14 +11693,20 @@ export type PeeringOrder = {
 export type PendingOperation = {
     /**
      * Id
+     *
+     * Id of the operation: op_…
      */
     id: string;
     /**
      * Kind
+     *
+     * change_allowlist, change_access or read_access
      */
     kind: string;
     /**
      * State
+     *
+     * pending, running, blocked, paused or cancelling
      */
     state: string;
 };
@@ -9592,6 +11720,9 @@ export type Permission = 'clusters:read' | 'clusters:write' | 'credentials:read'
  * PermissionChoice
  */
 export type PermissionChoice = {
+    /**
+     * Noun and verb: clusters:read
+     */
     permission: Permission;
     /**
      * By Tags
@@ -9613,6 +11744,8 @@ export type PermissionChoice = {
 export type Plan = {
     /**
      * Possible
+     *
+     * All changes are possible now; true also when there is nothing to do
      */
     possible: boolean;
     /**
@@ -9623,6 +11756,8 @@ export type Plan = {
     changes: Array<PlannedChange>;
     /**
      * Expected Seconds
+     *
+     * Seconds that all changes will take, one after another
      */
     expected_seconds: number;
     /**
@@ -9645,8 +11780,13 @@ export type PlannedChange = {
     kind: string;
     /**
      * Title
+     *
+     * What is done, in a few words, for example Add 3 nodes to aws-eu-west-1, 1 per zone
      */
     title: string;
+    /**
+     * in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why
+     */
     mode: Mode;
     /**
      * Change
@@ -9682,10 +11822,14 @@ export type PlannedChange = {
     hint: string | null;
     /**
      * Steps
+     *
+     * Each kind of work once, in the order in which it is first done; empty where the change itself is not possible
      */
     steps: Array<PlannedWork>;
     /**
      * Steps Total
+     *
+     * Steps of the operation; the same kind of work on several nodes counts several times
      */
     steps_total: number;
     /**
@@ -9696,6 +11840,8 @@ export type PlannedChange = {
     nodes_touched: Array<string>;
     /**
      * Expected Seconds
+     *
+     * Seconds that it will take, by experience and the size of the data; 0 where the change itself is not possible
      */
     expected_seconds: number;
     /**
@@ -9712,6 +11858,8 @@ export type PlannedChange = {
     impact: Array<string>;
     /**
      * Warnings
+     *
+     * What to know before it begins, a sentence each; empty: nothing
      */
     warnings: Array<string>;
     /**
@@ -9748,10 +11896,14 @@ export type PlannedWork = {
 export type Price = {
     /**
      * Id
+     *
+     * Of the price: prc_…
      */
     id: string;
     /**
      * Provider
+     *
+     * aws, gcp or local
      */
     provider: string;
     /**
@@ -9760,6 +11912,9 @@ export type Price = {
      * null: all regions of the provider
      */
     region: string | null;
+    /**
+     * What it is a price of
+     */
     item: Item;
     /**
      * Name
@@ -9789,18 +11944,26 @@ export type Price = {
     micros: number | null;
     /**
      * Includes Local Disk
+     *
+     * Of machines: the price is with their local disks; null: not told, or no machine
      */
     includes_local_disk: boolean | null;
     /**
      * Valid From
+     *
+     * The full hour from which on it counts, UTC; may be to come
      */
     valid_from: string;
     /**
      * Source
+     *
+     * Where the figure is from, for people; may be empty
      */
     source: string;
     /**
      * Source Date
+     *
+     * Day of the source; null: not told
      */
     source_date: string | null;
     /**
@@ -9811,6 +11974,8 @@ export type Price = {
     assumption: boolean;
     /**
      * Note
+     *
+     * Whatever else is to be known of it; may be empty
      */
     note: string;
     /**
@@ -9821,6 +11986,8 @@ export type Price = {
     created_by: string;
     /**
      * Allowed Actions
+     *
+     * What the caller may do with it now, and of the rest why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -9831,17 +11998,29 @@ export type Price = {
 export type PriceFilter = {
     /**
      * Provider
+     *
+     * Prices at this provider only: aws, gcp or local
      */
     provider?: string | null;
     /**
      * Region
+     *
+     * Prices of this region only, for example eu-west-1; not those of all regions
      */
     region?: string | null;
+    /**
+     * Prices of this item only
+     */
     item?: Item | null;
     /**
      * Name
+     *
+     * Prices of this machine type or class of storage only
      */
     name?: string | null;
+    /**
+     * Prices on this word only: operator, published or list
+     */
     origin?: Origin | null;
 };
 
@@ -9853,14 +12032,20 @@ export type PriceFilter = {
 export type PriceList = {
     /**
      * Id
+     *
+     * Of the list: pls_…
      */
     id: string;
     /**
      * Provider
+     *
+     * aws or gcp
      */
     provider: string;
     /**
      * Region
+     *
+     * As the provider calls it, for example eu-west-1
      */
     region: string;
     /**
@@ -9899,10 +12084,14 @@ export type PriceList = {
 export type PriceListPage = {
     /**
      * Items
+     *
+     * Regions whose prices were first read last come first
      */
     items: Array<PriceList>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -9915,6 +12104,8 @@ export type PriceListPage = {
 export type PriceOrder = {
     /**
      * Provider
+     *
+     * Whose things they are
      */
     provider: string;
     /**
@@ -9923,6 +12114,9 @@ export type PriceOrder = {
      * Empty: all regions of the provider
      */
     region?: string;
+    /**
+     * What it is a price of; with it goes the unit, as list_prices tells it
+     */
     item: Item;
     /**
      * Name
@@ -9960,10 +12154,14 @@ export type PriceOrder = {
     source?: string;
     /**
      * Source Date
+     *
+     * Day of the figure; null: not told
      */
     source_date?: string | null;
     /**
      * Note
+     *
+     * Whatever else is to be known of it; shown as it is
      */
     note?: string;
 };
@@ -9974,10 +12172,14 @@ export type PriceOrder = {
 export type PricePage = {
     /**
      * Items
+     *
+     * Last added first, of all times
      */
     items: Array<Price>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -10000,6 +12202,8 @@ export type PriceUpload = {
 export type PricesUploaded = {
     /**
      * Items
+     *
+     * As they are in the book now, in the order in which they were sent
      */
     items: Array<Price>;
 };
@@ -10048,6 +12252,8 @@ export type PurgePlan = {
     locked_until: string | null;
     /**
      * Grace Seconds
+     *
+     * Seconds that what no backup needs stays in the store before it is deleted: 86400, a day
      */
     grace_seconds: number;
 };
@@ -10061,13 +12267,20 @@ export type Question = 'status' | 'ring' | 'table-statistics' | 'thread-pools' |
  * QuestionFacts
  */
 export type QuestionFacts = {
+    /**
+     * To be sent to ask_node
+     */
     question: Question;
     /**
      * Title
+     *
+     * The question in words
      */
     title: string;
     /**
      * Description
+     *
+     * What is answered, and by which command of nodetool
      */
     description: string;
     /**
@@ -10094,15 +12307,20 @@ export type QuestionFacts = {
  * QuestionOrder
  */
 export type QuestionOrder = {
+    /**
+     * What to ask; get_diagnostics tells of each which of the other fields it takes and needs
+     */
     question: Question;
     /**
      * Keyspace
+     *
+     * To look at; null: all, where the question does not need one
      */
     keyspace?: string | null;
     /**
      * Table
      *
-     * With its keyspace
+     * With its keyspace; null: all, where the question does not need one
      */
     table?: string | null;
     /**
@@ -10152,10 +12370,14 @@ export type QuestionParameter = 'keyspace' | 'table' | 'seconds' | 'minutes' | '
 export type ReadingError = {
     /**
      * Message
+     *
+     * What went wrong, a sentence
      */
     message: string;
     /**
      * Hint
+     *
+     * What to do about it; may be empty
      */
     hint: string;
 };
@@ -10173,10 +12395,14 @@ export type ReceiverKind = 'email' | 'slack' | 'pagerduty' | 'webhook';
 export type RemoveDatacenter = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'remove_datacenter';
     /**
      * Datacenter
+     *
+     * Its name, as the cluster's datacenters have it; a cluster keeps at least one
      */
     datacenter: string;
 };
@@ -10191,6 +12417,9 @@ export type RepairAsked = {
      * keyspace.table; none: all
      */
     tables: Array<string>;
+    /**
+     * For all tables of the run; null: each table's own
+     */
     mode: RepairWish | null;
     /**
      * Node Id
@@ -10200,6 +12429,8 @@ export type RepairAsked = {
     node_id: string | null;
     /**
      * Any Time
+     *
+     * true: it does not wait for a window
      */
     any_time: boolean;
 };
@@ -10216,6 +12447,8 @@ export type RepairBrake = {
     factor: number;
     /**
      * Reason
+     *
+     * What a node suffers from, in words; empty: the brake is off
      */
     reason: string;
 };
@@ -10226,14 +12459,20 @@ export type RepairBrake = {
 export type RepairForeign = {
     /**
      * Node Id
+     *
+     * Id of the node that takes part in it
      */
     node_id: string;
     /**
      * Keyspace
+     *
+     * Keyspace that is repaired
      */
     keyspace: string;
     /**
      * Tables
+     *
+     * Names of tables, without their keyspace
      */
     tables: Array<string>;
 };
@@ -10244,14 +12483,20 @@ export type RepairForeign = {
 export type RepairMap = {
     /**
      * Cells
+     *
+     * Into how many equal parts the ring is cut for each table: 96
      */
     cells: number;
     /**
      * Tables
+     *
+     * Those of the run's plan, by name
      */
     tables: Array<RepairMapTable>;
     /**
      * Nodes
+     *
+     * The cluster's, in its order, with what they do now
      */
     nodes: Array<RepairMapNode>;
 };
@@ -10262,18 +12507,26 @@ export type RepairMap = {
 export type RepairMapNode = {
     /**
      * Id
+     *
+     * Id of the node: nod_…
      */
     id: string;
     /**
      * Name
+     *
+     * Name of the node
      */
     name: string;
     /**
      * Zone
+     *
+     * Zone in which it is
      */
     zone: string;
     /**
      * Segments
+     *
+     * The segments that it takes part in now; empty: it rests
      */
     segments: Array<RepairMapSegment>;
 };
@@ -10284,26 +12537,38 @@ export type RepairMapNode = {
 export type RepairMapSegment = {
     /**
      * Segment Id
+     *
+     * Id of a segment that runs now
      */
     segment_id: string;
     /**
      * Keyspace
+     *
+     * Keyspace of its tables
      */
     keyspace: string;
     /**
      * Tables
+     *
+     * Names of tables, without their keyspace
      */
     tables: Array<string>;
     /**
      * Coordinator
+     *
+     * true: this node was asked to repair it; false: it takes part
      */
     coordinator: boolean;
     /**
      * Started At
+     *
+     * When it was begun
      */
     started_at: string | null;
     /**
      * Expected Seconds
+     *
+     * Seconds that it should take, by the table's rate so far
      */
     expected_seconds: number;
 };
@@ -10314,10 +12579,14 @@ export type RepairMapSegment = {
 export type RepairMapTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
     /**
@@ -10363,14 +12632,20 @@ export type RepairOrder = {
 export type RepairPlan = {
     /**
      * Looked At
+     *
+     * When the sizes that it rests on were read; null: not yet, so nothing is known
      */
     looked_at: string | null;
     /**
      * Segments
+     *
+     * How many segments all would be cut into
      */
     segments: number;
     /**
      * Bytes
+     *
+     * Bytes to compare, of one copy
      */
     bytes: number;
     /**
@@ -10393,10 +12668,14 @@ export type RepairPlan = {
     opens_at: string | null;
     /**
      * Tables
+     *
+     * What would be repaired, by keyspace and name
      */
     tables: Array<RepairPlanTable>;
     /**
      * Skipped
+     *
+     * What would be left out, and why
      */
     skipped: Array<RepairTableWhy>;
     /**
@@ -10419,19 +12698,30 @@ export type RepairPlan = {
 export type RepairPlanTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
+    /**
+     * How it is repaired: incremental, full, or pull (a node fetches what it missed)
+     */
     mode: RepairMode;
     /**
      * Bytes
+     *
+     * Bytes to compare, of one copy
      */
     bytes: number;
     /**
      * Segments
+     *
+     * How many segments it would be cut into; small tables of a keyspace share them
      */
     segments: number;
     /**
@@ -10446,11 +12736,19 @@ export type RepairPlanTable = {
  * RepairPolicy
  */
 export type RepairPolicy = {
+    /**
+     * auto: as fits the table. incremental, full: always so, as far as its engine can. skip: not at all
+     */
     mode: RepairWish;
     /**
      * Deadline Hours
+     *
+     * Hours in which all of it shall be repaired; null: the usual five days
      */
     deadline_hours: number | null;
+    /**
+     * high: it counts four times when the next table is chosen. low: a quarter
+     */
     priority: RepairPriority;
 };
 
@@ -10460,6 +12758,9 @@ export type RepairPolicy = {
  * What is left out stays.
  */
 export type RepairPolicyWish = {
+    /**
+     * auto: as fits the table. incremental, full: always so, as far as its engine can. skip: not at all
+     */
     mode?: RepairWish | null;
     /**
      * Deadline Hours
@@ -10467,6 +12768,9 @@ export type RepairPolicyWish = {
      * In which all of it shall be repaired; 0: the usual five days
      */
     deadline_hours?: number | null;
+    /**
+     * high: it counts four times when the next table is chosen. low: a quarter
+     */
     priority?: RepairPriority | null;
 };
 
@@ -10488,6 +12792,8 @@ export type RepairProtection = 'good' | 'amber' | 'red' | 'over' | 'unknown' | '
 export type RepairRun = {
     /**
      * Id
+     *
+     * Id of the run: rep_…
      */
     id: string;
     /**
@@ -10496,29 +12802,51 @@ export type RepairRun = {
      * Pause, resume and stop it by this operation
      */
     operation_id: string;
+    /**
+     * schedule, order (somebody asked), catch-up (a node was away too long), restore, import (what was brought is compared)
+     */
     reason: RepairRunReason;
+    /**
+     * running (also paused), done, partial (some ranges could not be repaired), stopped (somebody did)
+     */
     state: RepairRunState;
+    /**
+     * What was ordered
+     */
     asked: RepairAsked;
     /**
      * Progress
+     *
+     * 0 to 1, by bytes; only grows
      */
     progress: number;
     /**
      * Segments Expected
+     *
+     * How many segments there are by the first plan; failures and changes of the ring make more of them. 0: not planned yet
      */
     segments_expected: number;
     /**
      * Segments Done
+     *
+     * How many segments are repaired so far
      */
     segments_done: number;
     /**
      * Segments Given Up
+     *
+     * How many segments could not be repaired, however they were cut; their ranges are named
      */
     segments_given_up: number;
     /**
      * Bytes Streamed
+     *
+     * Bytes received and sent by the nodes that coordinated its segments, so far
      */
     bytes_streamed: number;
+    /**
+     * What slows it down because nodes are in trouble
+     */
     brake: RepairBrake;
     /**
      * Note
@@ -10528,14 +12856,20 @@ export type RepairRun = {
     note: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Started At
+     *
+     * When its plan was made; null: not yet
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it ended; null: it is running
      */
     finished_at: string | null;
 };
@@ -10546,6 +12880,8 @@ export type RepairRun = {
 export type RepairRunDetail = {
     /**
      * Id
+     *
+     * Id of the run: rep_…
      */
     id: string;
     /**
@@ -10554,29 +12890,51 @@ export type RepairRunDetail = {
      * Pause, resume and stop it by this operation
      */
     operation_id: string;
+    /**
+     * schedule, order (somebody asked), catch-up (a node was away too long), restore, import (what was brought is compared)
+     */
     reason: RepairRunReason;
+    /**
+     * running (also paused), done, partial (some ranges could not be repaired), stopped (somebody did)
+     */
     state: RepairRunState;
+    /**
+     * What was ordered
+     */
     asked: RepairAsked;
     /**
      * Progress
+     *
+     * 0 to 1, by bytes; only grows
      */
     progress: number;
     /**
      * Segments Expected
+     *
+     * How many segments there are by the first plan; failures and changes of the ring make more of them. 0: not planned yet
      */
     segments_expected: number;
     /**
      * Segments Done
+     *
+     * How many segments are repaired so far
      */
     segments_done: number;
     /**
      * Segments Given Up
+     *
+     * How many segments could not be repaired, however they were cut; their ranges are named
      */
     segments_given_up: number;
     /**
      * Bytes Streamed
+     *
+     * Bytes received and sent by the nodes that coordinated its segments, so far
      */
     bytes_streamed: number;
+    /**
+     * What slows it down because nodes are in trouble
+     */
     brake: RepairBrake;
     /**
      * Note
@@ -10586,22 +12944,32 @@ export type RepairRunDetail = {
     note: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Started At
+     *
+     * When its plan was made; null: not yet
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it ended; null: it is running
      */
     finished_at: string | null;
     /**
      * Tables
+     *
+     * What it repairs, by its plan; empty: not planned yet
      */
     tables: Array<RepairRunTable>;
     /**
      * Skipped
+     *
+     * What it leaves out, and why
      */
     skipped: Array<RepairTableWhy>;
     /**
@@ -10624,10 +12992,14 @@ export type RepairRunDetail = {
 export type RepairRunPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<RepairRun>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -10650,15 +13022,24 @@ export type RepairRunState = 'running' | 'done' | 'partial' | 'stopped';
 export type RepairRunTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
+    /**
+     * How it is repaired: incremental, full, or pull (a node fetches what it missed)
+     */
     mode: RepairMode;
     /**
      * Bytes
+     *
+     * Bytes to compare, of one copy
      */
     bytes: number;
 };
@@ -10669,26 +13050,38 @@ export type RepairRunTable = {
 export type RepairSchedule = {
     /**
      * Enabled
+     *
+     * false: runs are only ordered by hand
      */
     enabled: boolean;
     /**
      * Every Hours
+     *
+     * Hours from one run's begin to the next's
      */
     every_hours: number;
     /**
      * Intensity
+     *
+     * Share of its time, in percent, that a node may work for repairs: 1 to 100
      */
     intensity: number;
     /**
      * Parallelism
+     *
+     * Segments at once; 0: as many as the ring allows
      */
     parallelism: number;
     /**
      * Read P99 Target Ms
+     *
+     * Milliseconds of the slowest hundredth of reads on a node, above which repairs slow down; null: there is no target
      */
     read_p99_target_ms: number | null;
     /**
      * Windows
+     *
+     * In which segments may be started; empty: at any time
      */
     windows: Array<MaintenanceWindow>;
     /**
@@ -10699,6 +13092,8 @@ export type RepairSchedule = {
     open_now: boolean;
     /**
      * Next Opening
+     *
+     * When the next window begins, also while one is open; null: there are no windows, or none begins again
      */
     next_opening: string | null;
     /**
@@ -10723,6 +13118,8 @@ export type RepairSchedule = {
 export type RepairScheduleWish = {
     /**
      * Enabled
+     *
+     * false: runs are only ordered by hand
      */
     enabled?: boolean | null;
     /**
@@ -10734,7 +13131,7 @@ export type RepairScheduleWish = {
     /**
      * Intensity
      *
-     * Share of its time, in percent, that a node may work for repairs
+     * Share of its time, in percent, that a node may work for repairs: 1 to 100
      */
     intensity?: number | null;
     /**
@@ -10746,7 +13143,7 @@ export type RepairScheduleWish = {
     /**
      * Read P99 Target Ms
      *
-     * Repairs slow down above it; 0: there is no target
+     * Milliseconds of the slowest hundredth of reads on a node: repairs slow down above it; 0: there is no target
      */
     read_p99_target_ms?: number | null;
     /**
@@ -10763,17 +13160,29 @@ export type RepairScheduleWish = {
 export type RepairSegment = {
     /**
      * Id
+     *
+     * Id of the segment: a number, as text
      */
     id: string;
     /**
      * Keyspace
+     *
+     * Keyspace of its tables
      */
     keyspace: string;
     /**
      * Tables
+     *
+     * Names of tables, without their keyspace
      */
     tables: Array<string>;
+    /**
+     * How it is repaired: incremental, full, or pull (a node fetches what it missed)
+     */
     mode: RepairMode;
+    /**
+     * running, done, waiting (it failed and is tried again), replaced (others stand in its place, or its tables are gone), given-up
+     */
     state: RepairSegmentState;
     /**
      * Ranges
@@ -10783,40 +13192,61 @@ export type RepairSegment = {
     ranges: number;
     /**
      * First Token
+     *
+     * After which its first range begins: a number of 64 bits, as text
      */
     first_token: string;
     /**
      * Last Token
+     *
+     * With which its last range ends: a number of 64 bits, as text
      */
     last_token: string;
     /**
      * Node Ids
+     *
+     * Ids of the nodes that take part; empty while it waits
      */
     node_ids: Array<string>;
     /**
      * Coordinator Id
+     *
+     * Id of the node that was asked to repair it; may be empty while it waits
      */
     coordinator_id: string;
     /**
      * Attempt
+     *
+     * 1: the first try. What came of one that failed has one more
      */
     attempt: number;
     /**
      * Expected Seconds
+     *
+     * Seconds that it should take, by the table's rate so far; 0 while it waits
      */
     expected_seconds: number;
     /**
      * Started At
+     *
+     * When it was begun; null: it waits
      */
     started_at: string | null;
     /**
      * Finished At
+     *
+     * When it ended, well or not; null: it waits or runs
      */
     finished_at: string | null;
     /**
      * Bytes Streamed
+     *
+     * Bytes received and sent by its coordinator; 0 until it is done
      */
     bytes_streamed: number;
+    /**
+     * Why it failed, or what came before it did; null: nothing did
+     */
     error: RepairSegmentError | null;
 };
 
@@ -10826,10 +13256,14 @@ export type RepairSegment = {
 export type RepairSegmentError = {
     /**
      * Code
+     *
+     * Stable, for programs: the agent's; or gone: the coordinator does not answer or is no member
      */
     code: string;
     /**
      * Message
+     *
+     * What happened, for people
      */
     message: string;
 };
@@ -10840,10 +13274,14 @@ export type RepairSegmentError = {
 export type RepairSegmentPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<RepairSegment>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -10865,6 +13303,9 @@ export type RepairSegmentsQuery = {
      * Items per page, 1 to 200
      */
     limit?: number;
+    /**
+     * Only segments in this state
+     */
     state?: RepairSegmentState | null;
     /**
      * Cursor
@@ -10878,7 +13319,13 @@ export type RepairSegmentsQuery = {
  * RepairStarted
  */
 export type RepairStarted = {
+    /**
+     * As it was ordered
+     */
     run: RepairRun;
+    /**
+     * The operation that does it: pause, resume and cancel this one
+     */
     operation: Operation;
 };
 
@@ -10888,10 +13335,14 @@ export type RepairStarted = {
 export type RepairTable = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
     /**
@@ -10902,14 +13353,20 @@ export type RepairTable = {
     bytes: number;
     /**
      * Unrepaired Bytes
+     *
+     * Bytes of one copy that no incremental repair has compared yet; of tablets all, as the engine does not tell
      */
     unrepaired_bytes: number;
     /**
      * Replicas
+     *
+     * Copies of each row, of all data centres together
      */
     replicas: number;
     /**
      * Gc Grace Seconds
+     *
+     * Seconds that replicas remember a deletion: the table's own setting
      */
     gc_grace_seconds: number;
     /**
@@ -10918,8 +13375,13 @@ export type RepairTable = {
     mode: RepairMode;
     /**
      * Mode Reason
+     *
+     * Why so, in a sentence
      */
     mode_reason: string;
+    /**
+     * What people want for it
+     */
     policy: RepairPolicy;
     /**
      * Deadline Seconds
@@ -10939,13 +13401,20 @@ export type RepairTable = {
      * repaired_at and gc_grace_seconds
      */
     protected_until: string | null;
+    /**
+     * How much of gc_grace_seconds is used up: good (under half), amber, red (four fifths), over. unknown: a range was never repaired. not-needed: nothing to repair
+     */
     protection: RepairProtection;
     /**
      * Last Run Id
+     *
+     * Id of the last run that repaired some of it; null: none did
      */
     last_run_id: string | null;
     /**
      * Last Mode
+     *
+     * incremental or full: how that run did it; null: none did
      */
     last_mode: string | null;
 };
@@ -10956,10 +13425,14 @@ export type RepairTable = {
 export type RepairTableName = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
 };
@@ -10970,10 +13443,14 @@ export type RepairTableName = {
 export type RepairTablePage = {
     /**
      * Items
+     *
+     * By keyspace and name
      */
     items: Array<RepairTable>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -10984,14 +13461,20 @@ export type RepairTablePage = {
 export type RepairTableWhy = {
     /**
      * Keyspace
+     *
+     * Keyspace of the table
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Name of the table, without its keyspace
      */
     table: string;
     /**
      * Why
+     *
+     * Why it is left out, in a sentence
      */
     why: string;
 };
@@ -11008,6 +13491,8 @@ export type RepairTablesQuery = {
     limit?: number;
     /**
      * Keyspace
+     *
+     * Only tables of this keyspace
      */
     keyspace?: string | null;
     /**
@@ -11041,13 +13526,20 @@ export type Repairs = {
     looked_at: string | null;
     /**
      * Tables
+     *
+     * How many are protected how well; every word is there, also with 0
      */
     tables: {
         [key in RepairProtection]?: number;
     };
+    /**
+     * The one that is going on or paused; null: none
+     */
     current_run: RepairRun | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: run_repair
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -11060,10 +13552,14 @@ export type Repairs = {
 export type ReplaceNode = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'replace_node';
     /**
      * Node Id
+     *
+     * Id of the node that goes: a full member of the ring, whether up, stopped or broken
      */
     node_id: string;
 };
@@ -11081,10 +13577,14 @@ export type Resolution = 'raw' | 'rolled-up';
 export type RestartNode = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'restart_node';
     /**
      * Node Id
+     *
+     * Id of a node that is not stopped; it is drained and its engine started anew
      */
     node_id: string;
 };
@@ -11097,14 +13597,20 @@ export type RestartNode = {
 export type RestorableInterval = {
     /**
      * Begins At
+     *
+     * The first such moment: when the backup's last snapshot was whole
      */
     begins_at: string;
     /**
      * Ends At
+     *
+     * The last such moment
      */
     ends_at: string;
     /**
      * Backup Id
+     *
+     * Id of the backup that is to be restored with point_in_time
      */
     backup_id: string;
 };
@@ -11115,20 +13621,31 @@ export type RestorableInterval = {
 export type Restore = {
     /**
      * Id
+     *
+     * Id of the restore: rst_…
      */
     id: string;
     /**
      * Backup Id
+     *
+     * Id of the backup that is restored
      */
     backup_id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that is restored into
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * Name of that cluster
      */
     cluster_name: string;
+    /**
+     * replace: tables were emptied first. add: beside what was there. copy: under new names. cluster: into a cluster that was named or ordered, where missing tables are created
+     */
     mode: RestoreMode;
     /**
      * Point In Time
@@ -11138,15 +13655,24 @@ export type Restore = {
     point_in_time: string | null;
     /**
      * Tables
+     *
+     * Each by name, with what it became
      */
     tables: Array<RestoreTable>;
+    /**
+     * running, succeeded or cancelled
+     */
     state: RestoreState;
     /**
      * Bytes
+     *
+     * Bytes to fetch, of all nodes
      */
     bytes: number;
     /**
      * Fetched Bytes
+     *
+     * Of these bytes, those that are fetched and verified
      */
     fetched_bytes: number;
     /**
@@ -11169,22 +13695,32 @@ export type Restore = {
     way_back_id: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that restores, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended; null: it is running
      */
     finished_at: string | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: take_over, of a copy
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -11195,20 +13731,31 @@ export type Restore = {
 export type RestoreDetail = {
     /**
      * Id
+     *
+     * Id of the restore: rst_…
      */
     id: string;
     /**
      * Backup Id
+     *
+     * Id of the backup that is restored
      */
     backup_id: string;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that is restored into
      */
     cluster_id: string;
     /**
      * Cluster Name
+     *
+     * Name of that cluster
      */
     cluster_name: string;
+    /**
+     * replace: tables were emptied first. add: beside what was there. copy: under new names. cluster: into a cluster that was named or ordered, where missing tables are created
+     */
     mode: RestoreMode;
     /**
      * Point In Time
@@ -11218,15 +13765,24 @@ export type RestoreDetail = {
     point_in_time: string | null;
     /**
      * Tables
+     *
+     * Each by name, with what it became
      */
     tables: Array<RestoreTable>;
+    /**
+     * running, succeeded or cancelled
+     */
     state: RestoreState;
     /**
      * Bytes
+     *
+     * Bytes to fetch, of all nodes
      */
     bytes: number;
     /**
      * Fetched Bytes
+     *
+     * Of these bytes, those that are fetched and verified
      */
     fetched_bytes: number;
     /**
@@ -11249,26 +13805,38 @@ export type RestoreDetail = {
     way_back_id: string | null;
     /**
      * Operation Id
+     *
+     * Id of the operation that restores, or did; null: not known
      */
     operation_id: string | null;
     /**
      * Created By
+     *
+     * Who ordered it: e-mail address or name of a service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was ordered
      */
     created_at: string;
     /**
      * Finished At
+     *
+     * When it ended; null: it is running
      */
     finished_at: string | null;
     /**
      * Allowed Actions
+     *
+     * What the caller may do now: take_over, of a copy
      */
     allowed_actions: Array<AllowedAction>;
     /**
      * Nodes
+     *
+     * How far each node is, in the cluster's order
      */
     nodes: Array<RestoreNodeProgress>;
     /**
@@ -11300,6 +13868,8 @@ export type RestoreMode = 'replace' | 'add' | 'copy' | 'cluster';
 export type RestoreNode = {
     /**
      * Name
+     *
+     * Name of a node of the cluster that is restored into
      */
     name: string;
     /**
@@ -11310,6 +13880,8 @@ export type RestoreNode = {
     bytes: number;
     /**
      * Free Bytes
+     *
+     * Free bytes on its disk; null: not known
      */
     free_bytes: number | null;
 };
@@ -11320,6 +13892,8 @@ export type RestoreNode = {
 export type RestoreNodeProgress = {
     /**
      * Name
+     *
+     * Name of the node
      */
     name: string;
     /**
@@ -11347,7 +13921,7 @@ export type RestoreOrder = {
     /**
      * Tables
      *
-     * Empty: all that are in the backup
+     * Empty: all that are in the backup; mode copy needs them named
      */
     tables?: Array<RestoreTable>;
     /**
@@ -11380,10 +13954,14 @@ export type RestoreOrder = {
 export type RestorePage = {
     /**
      * Items
+     *
+     * Into the cluster, newest first
      */
     items: Array<Restore>;
     /**
      * Next Cursor
+     *
+     * For the next page: send it as cursor; null: this was the last
      */
     next_cursor: string | null;
 };
@@ -11394,9 +13972,14 @@ export type RestorePage = {
  * A dry run.
  */
 export type RestorePlan = {
+    /**
+     * As asked
+     */
     mode: RestoreMode;
     /**
      * Point In Time
+     *
+     * As asked; null: as the backup has it
      */
     point_in_time: string | null;
     /**
@@ -11407,18 +13990,26 @@ export type RestorePlan = {
     log_bytes: number;
     /**
      * Cluster Id
+     *
+     * Id of the cluster that is restored into; null: one that is to be ordered
      */
     cluster_id: string | null;
     /**
      * Tables
+     *
+     * Each by name, also where all were asked for
      */
     tables: Array<RestoreTable>;
     /**
      * Bytes
+     *
+     * Bytes to be fetched, of all nodes; where the cluster is still to be ordered, the backup's own
      */
     bytes: number;
     /**
      * Bundles
+     *
+     * SSTables of these tables in the backup
      */
     bundles: number;
     /**
@@ -11429,10 +14020,14 @@ export type RestorePlan = {
     same_shape: boolean;
     /**
      * Nodes
+     *
+     * What each node fetches; empty: the cluster is still to be ordered
      */
     nodes: Array<RestoreNode>;
     /**
      * Differences
+     *
+     * Between the backup's tables and the cluster's; empty: none, or they were not read yet
      */
     differences: Array<SchemaDifference>;
     /**
@@ -11461,6 +14056,8 @@ export type RestorePlan = {
     steps: Array<string>;
     /**
      * Warnings
+     *
+     * Sentences about what to know of it; none of them stands in the way
      */
     warnings: Array<string>;
     /**
@@ -11475,7 +14072,13 @@ export type RestorePlan = {
  * RestoreStarted
  */
 export type RestoreStarted = {
+    /**
+     * As it was ordered
+     */
     restore: Restore;
+    /**
+     * The operation that restores
+     */
     operation: Operation;
 };
 
@@ -11490,22 +14093,26 @@ export type RestoreState = 'running' | 'succeeded' | 'cancelled';
 export type RestoreTable = {
     /**
      * Keyspace
+     *
+     * In the backup
      */
     keyspace: string;
     /**
      * Table
+     *
+     * In the backup
      */
     table: string;
     /**
      * As Keyspace
      *
-     * null: the same
+     * Its keyspace in the cluster, which mode copy may change; null: the same
      */
     as_keyspace?: string | null;
     /**
      * As Table
      *
-     * null: the same
+     * Its name in the cluster, which mode copy changes; null: the same
      */
     as_table?: string | null;
 };
@@ -11524,6 +14131,8 @@ export type ReviewFacts = {
     computed_at: string | null;
     /**
      * Schema Read At
+     *
+     * When a node described its tables last, UTC; null: never
      */
     schema_read_at: string | null;
     /**
@@ -11554,6 +14163,8 @@ export type ReviewFacts = {
 export type Revocation = {
     /**
      * Resource
+     *
+     * With permissions: data, data/KEYSPACE, data/KEYSPACE*, data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of
      */
     resource?: string | null;
     /**
@@ -11564,6 +14175,8 @@ export type Revocation = {
     permissions?: Array<string>;
     /**
      * Member Of
+     *
+     * Alone: the other role, of which it is a member no longer; null: it is about a resource
      */
     member_of?: string | null;
 };
@@ -11577,6 +14190,9 @@ export type Role = 'owner' | 'admin' | 'operator' | 'viewer' | 'custom';
  * RoleChangeStarted
  */
 export type RoleChangeStarted = {
+    /**
+     * The operation that changes the role in the database, or reads roles
+     */
     operation: Operation;
 };
 
@@ -11586,6 +14202,8 @@ export type RoleChangeStarted = {
 export type RoleChoices = {
     /**
      * Built In
+     *
+     * The roles that every organisation has: what they hold is the same everywhere
      */
     built_in: Array<BuiltInRole>;
     /**
@@ -11602,6 +14220,8 @@ export type RoleChoices = {
 export type RoleCredentials = {
     /**
      * Username
+     *
+     * The role's name
      */
     username: string;
     /**
@@ -11618,6 +14238,8 @@ export type RoleCredentials = {
 export type RoleOrder = {
     /**
      * Name
+     *
+     * Unique in the database. A letter or underscore, then letters, digits and _ . @ -; not ringmaster or cassandra
      */
     name: string;
     /**
@@ -11628,10 +14250,14 @@ export type RoleOrder = {
     can_login?: boolean;
     /**
      * Permissions
+     *
+     * What it may do itself; empty: nothing but what it gets through member_of
      */
     permissions?: Array<Grant>;
     /**
      * Member Of
+     *
+     * Roles whose permissions it gets; empty: none
      */
     member_of?: Array<string>;
     /**
@@ -11668,6 +14294,8 @@ export type RolePassword = {
 export type RoleUpdate = {
     /**
      * Can Login
+     *
+     * Whether it can sign in; open connections stay open either way
      */
     can_login: boolean;
 };
@@ -11680,6 +14308,8 @@ export type RoleUpdate = {
 export type RollingRestart = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'rolling_restart';
 };
@@ -11692,6 +14322,8 @@ export type RollingRestart = {
 export type RotateCertificates = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'rotate_certificates';
 };
@@ -11713,15 +14345,24 @@ export type RuleKey = 'node-down' | 'latency-mean' | 'latency-p95' | 'disk-70' |
 export type RunCommand = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'run_command';
+    /**
+     * What is done: flush, compact, cleanup, rewrite or refresh
+     */
     command: TableCommand;
     /**
      * Keyspace
+     *
+     * As the engine has it: without quotes, upper and lower case count
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Of the keyspace, as the engine has it: without quotes, upper and lower case count
      */
     table: string;
     /**
@@ -11750,22 +14391,32 @@ export type RunCommand = {
 export type S3LocationOrder = {
     /**
      * Kind
+     *
+     * s3: a bucket of Amazon S3, or of a server that speaks like it
      */
     kind: 's3';
     /**
      * Name
+     *
+     * For people; unique among the organisation's locations, upper and lower case being the same
      */
     name: string;
     /**
      * Bucket
+     *
+     * Its name. It must be there already: none is made
      */
     bucket: string;
     /**
      * Prefix
+     *
+     * Below which everything is kept, without a slash at either end; empty: the whole bucket
      */
     prefix?: string;
     /**
      * Region
+     *
+     * Of the bucket, as Amazon names it; empty: us-east-1, or a server without regions
      */
     region?: string;
     /**
@@ -11782,10 +14433,14 @@ export type S3LocationOrder = {
     object_lock?: 'governance' | 'compliance' | null;
     /**
      * Access Key Id
+     *
+     * Of a key that may list, read, write and delete below the prefix
      */
     access_key_id: string;
     /**
      * Secret Access Key
+     *
+     * Of that key. Kept encrypted, never shown again, and handed to the nodes that write there
      */
     secret_access_key: string;
 };
@@ -11804,12 +14459,19 @@ export type Saving = {
     id: string;
     /**
      * Rule
+     *
+     * Stable, for programs: idle-cluster, under-used, newer-machines, reservation, cold-table, overdue-backups ...
      */
     rule: string;
     /**
      * Title
+     *
+     * The rule in words
      */
     title: string;
+    /**
+     * Whose costs it is about
+     */
     cluster: SavingCluster;
     /**
      * Keyspace
@@ -11819,8 +14481,13 @@ export type Saving = {
     keyspace: string | null;
     /**
      * Table
+     *
+     * null: it is about the cluster
      */
     table: string | null;
+    /**
+     * critical: data or service are at stake. warning: it costs something now. hint: it can be better
+     */
     severity: AdviceSeverity;
     /**
      * Micros
@@ -11830,10 +14497,14 @@ export type Saving = {
     micros: number;
     /**
      * Finding
+     *
+     * What was found, in sentences with numbers
      */
     finding: string;
     /**
      * Evidence
+     *
+     * The numbers that it rests on
      */
     evidence: Array<Evidence>;
     /**
@@ -11842,25 +14513,38 @@ export type Saving = {
      * How it was worked out
      */
     formula: string;
+    /**
+     * Who measured or wrote what it rests on; null: nobody else did
+     */
     figure: Figure | null;
     /**
      * Gain
+     *
+     * What is to be expected, in sentences
      */
     gain: string;
     /**
      * Cost
+     *
+     * What doing it costs or risks, in sentences
      */
     cost: string;
     /**
      * Statement
+     *
+     * The CQL, or what to do; may be empty
      */
     statement: string;
     /**
      * First Seen At
+     *
+     * Since when it is true, UTC; anew when it became true again
      */
     first_seen_at: string;
     /**
      * Last Seen At
+     *
+     * When it was found to be true last, UTC
      */
     last_seen_at: string;
 };
@@ -11871,14 +14555,20 @@ export type Saving = {
 export type SavingCluster = {
     /**
      * Id
+     *
+     * clu_…; get_cluster takes it
      */
     id: string;
     /**
      * Name
+     *
+     * As it is called now
      */
     name: string;
     /**
      * Deleted
+     *
+     * Whether the cluster is deleted: then it is about its backups, which are still there
      */
     deleted: boolean;
 };
@@ -11889,12 +14579,14 @@ export type SavingCluster = {
 export type Savings = {
     /**
      * Currency
+     *
+     * Of all amounts: USD
      */
     currency: string;
     /**
      * Micros
      *
-     * A month, of all pages: what can be saved together. Of a cluster either what is said about its machines counts, the largest of each data centre, or its cold tables; and its backups
+     * Micro-dollars a month, of all pages: what can be saved together. Of a cluster either what is said about its machines counts, the largest of each data centre, or its cold tables; and its backups
      */
     micros: number;
     /**
@@ -11911,6 +14603,8 @@ export type Savings = {
     items: Array<Saving>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -11941,6 +14635,8 @@ export type SavingsPage = {
 export type Scale = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'scale';
     /**
@@ -11969,6 +14665,8 @@ export type Scale = {
 export type SchemaColumn = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
@@ -11979,14 +14677,20 @@ export type SchemaColumn = {
     kind: string;
     /**
      * Position
+     *
+     * From 0, among the columns of the partition key or the clustering columns; -1: it is neither
      */
     position: number;
     /**
      * Type
+     *
+     * As CQL writes it: map<text, int>
      */
     type: string;
     /**
      * Order
+     *
+     * asc or desc, of clustering columns; else none
      */
     order: string;
 };
@@ -11997,6 +14701,8 @@ export type SchemaColumn = {
 export type SchemaDifference = {
     /**
      * Table
+     *
+     * keyspace.table, as it is or would be called in the cluster
      */
     table: string;
     /**
@@ -12007,6 +14713,8 @@ export type SchemaDifference = {
     difference: string;
     /**
      * Fatal
+     *
+     * true: it is among the problems. false: only good to know
      */
     fatal: boolean;
 };
@@ -12017,6 +14725,8 @@ export type SchemaDifference = {
 export type SchemaIndex = {
     /**
      * Name
+     *
+     * Written as it is in the database
      */
     name: string;
     /**
@@ -12027,6 +14737,8 @@ export type SchemaIndex = {
     kind: string;
     /**
      * Target
+     *
+     * What is indexed, in the engine's words: a column, or keys(column) and the like of a collection
      */
     target: string;
     /**
@@ -12043,14 +14755,20 @@ export type SchemaIndex = {
 export type ServiceAccount = {
     /**
      * Id
+     *
+     * sva_…; create_token takes it as service_account_id
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
     /**
      * Description
+     *
+     * What it is for, in the words of who made it; may be empty
      */
     description: string;
     /**
@@ -12059,6 +14777,9 @@ export type ServiceAccount = {
      * E-mail address of whoever answers for it
      */
     contact: string;
+    /**
+     * admin, operator, viewer, or custom: one that the organisation made; never owner
+     */
     role: Role;
     /**
      * Which one, where the role is custom
@@ -12066,10 +14787,14 @@ export type ServiceAccount = {
     custom_role: CustomRoleRef | null;
     /**
      * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     created_by: string;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
     /**
@@ -12086,6 +14811,8 @@ export type ServiceAccount = {
     tokens: number;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may update_service_account and create_token for it, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -12098,19 +14825,30 @@ export type ServiceAccount = {
 export type ServiceAccountChange = {
     /**
      * Name
+     *
+     * Unique in the organisation, whatever its case; null: stays
      */
     name?: string | null;
     /**
      * Description
+     *
+     * What it is for, one line of 300 characters at most; null: stays
      */
     description?: string | null;
     /**
      * Contact
+     *
+     * E-mail address of whoever answers for it, kept in lower case; null: stays
      */
     contact?: string | null;
+    /**
+     * A built-in role but owner, or custom with custom_role_id; none that holds more than the caller does. null: stays
+     */
     role?: Role | null;
     /**
      * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
      */
     custom_role_id?: string | null;
     /**
@@ -12125,6 +14863,9 @@ export type ServiceAccountChange = {
  * ServiceAccountOrder
  */
 export type ServiceAccountOrder = {
+    /**
+     * A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+     */
     role: Role;
     /**
      * Custom Role Id
@@ -12135,11 +14876,13 @@ export type ServiceAccountOrder = {
     /**
      * Name
      *
-     * Unique in the organisation
+     * Unique in the organisation, whatever its case
      */
     name: string;
     /**
      * Description
+     *
+     * What it is for, one line of 300 characters at most
      */
     description?: string;
     /**
@@ -12156,10 +14899,14 @@ export type ServiceAccountOrder = {
 export type ServiceAccountPage = {
     /**
      * Items
+     *
+     * Disabled ones, too; newest first
      */
     items: Array<ServiceAccount>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -12170,10 +14917,14 @@ export type ServiceAccountPage = {
 export type ServiceAccountRef = {
     /**
      * Id
+     *
+     * sva_…; get_service_account takes it
      */
     id: string;
     /**
      * Name
+     *
+     * Unique in the organisation
      */
     name: string;
 };
@@ -12184,6 +14935,8 @@ export type ServiceAccountRef = {
 export type Session = {
     /**
      * Authenticated
+     *
+     * false: nobody is signed in, and all but csrf_token is null or empty
      */
     authenticated: boolean;
     /**
@@ -12198,6 +14951,9 @@ export type Session = {
      * The one this request is about
      */
     organisation: OrganisationRef | null;
+    /**
+     * In this organisation; null when nobody is signed in
+     */
     role: Role | null;
     /**
      * Which one, where the role is custom; null for the built-in roles
@@ -12213,6 +14969,8 @@ export type Session = {
     } | null;
     /**
      * Permissions
+     *
+     * What this request may do: what the role holds and, with an API token, its scopes allow; sorted
      */
     permissions: Array<Permission>;
     /**
@@ -12235,12 +14993,19 @@ export type Session = {
 export type SessionOrganisation = {
     /**
      * Id
+     *
+     * org_…; the header Ringmaster-Organisation takes it
      */
     id: string;
     /**
      * Name
+     *
+     * For people; need not be unique
      */
     name: string;
+    /**
+     * What the user is there; custom: a role that the organisation made
+     */
     role: Role;
 };
 
@@ -12250,14 +15015,20 @@ export type SessionOrganisation = {
 export type SessionUser = {
     /**
      * Id
+     *
+     * usr_…; the same in all organisations of the person
      */
     id: string;
     /**
      * Email
+     *
+     * Address that they sign in with
      */
     email: string;
     /**
      * Name
+     *
+     * As they wrote it themselves; may be empty
      */
     name: string;
 };
@@ -12289,10 +15060,14 @@ export type SettingType = 'integer' | 'number' | 'boolean' | 'choice';
 export type SetupStep = {
     /**
      * Title
+     *
+     * What it is, in a few words
      */
     title: string;
     /**
      * Text
+     *
+     * What to do and why, a sentence or two
      */
     text: string;
     /**
@@ -12309,6 +15084,8 @@ export type SetupStep = {
     language: string;
     /**
      * Content
+     *
+     * The whole document or the commands, with names and ids filled in
      */
     content: string;
 };
@@ -12324,22 +15101,32 @@ export type Severity = 'info' | 'warning' | 'critical';
 export type ShapeEstimate = {
     /**
      * Provider
+     *
+     * As it was asked for
      */
     provider: string;
     /**
      * Region
+     *
+     * As it was asked for
      */
     region: string;
     /**
      * Machine Type
+     *
+     * As it was asked for
      */
     machine_type: string;
     /**
      * Nodes
+     *
+     * Of all zones together
      */
     nodes: number;
     /**
      * Zones
+     *
+     * Each holds one replica of every row
      */
     zones: number;
     /**
@@ -12364,14 +15151,20 @@ export type ShapeEstimate = {
 export type ShapeOrder = {
     /**
      * Provider
+     *
+     * As the price book has it
      */
     provider: string;
     /**
      * Region
+     *
+     * As the provider calls it; where no price of it is known, that of the reference region is borrowed
      */
     region: string;
     /**
      * Machine Type
+     *
+     * As the price book has it; one without a price makes no bills
      */
     machine_type: string;
     /**
@@ -12419,10 +15212,14 @@ export type SilenceState = 'pending' | 'active' | 'expired';
 export type SizingAnswer = {
     /**
      * Currency
+     *
+     * USD
      */
     currency: string;
     /**
      * Priced At
+     *
+     * By the prices in force then, UTC
      */
     priced_at: string;
     /**
@@ -12435,6 +15232,9 @@ export type SizingAnswer = {
      * null: by a cluster of one's own
      */
     calibrated_by: SizingFigure | null;
+    /**
+     * The cluster of like_cluster_id; null: by what was published, see calibrated_by
+     */
     measured_by: SizingMeasured | null;
     /**
      * Is As Seen
@@ -12444,6 +15244,8 @@ export type SizingAnswer = {
     is_as_seen: boolean;
     /**
      * Assumptions
+     *
+     * What holds for all shapes: where the throughput is from and what nobody measured, a sentence each
      */
     assumptions: Array<string>;
     /**
@@ -12462,14 +15264,20 @@ export type SizingAnswer = {
 export type SizingChoices = {
     /**
      * Providers
+     *
+     * By id
      */
     providers: Array<SizingProvider>;
     /**
      * Engines
+     *
+     * Those that there are figures of, by name
      */
     engines: Array<SizingEngine>;
     /**
      * Figures
+     *
+     * Published ones of all engines; a plan goes by the best that keeps within its p99
      */
     figures: Array<SizingFigure>;
     /**
@@ -12486,10 +15294,14 @@ export type SizingChoices = {
 export type SizingCluster = {
     /**
      * Id
+     *
+     * Of the cluster: clu_…; what like_cluster_id takes
      */
     id: string;
     /**
      * Name
+     *
+     * As it is called now
      */
     name: string;
 };
@@ -12500,10 +15312,14 @@ export type SizingCluster = {
 export type SizingDuration = {
     /**
      * Seconds
+     *
+     * Rounded up
      */
     seconds: number;
     /**
      * Formula
+     *
+     * How it is worked out, in words
      */
     formula: string;
 };
@@ -12514,10 +15330,14 @@ export type SizingDuration = {
 export type SizingEngine = {
     /**
      * Name
+     *
+     * What plans name: cassandra or scylla
      */
     name: string;
     /**
      * Title
+     *
+     * For people, for example Apache Cassandra; as name where none can be ordered here
      */
     title: string;
 };
@@ -12530,30 +15350,44 @@ export type SizingEngine = {
 export type SizingFigure = {
     /**
      * Engine
+     *
+     * cassandra or scylla
      */
     engine: string;
     /**
      * Version
+     *
+     * Of the engine that was measured
      */
     version: string;
     /**
      * Machine Type
+     *
+     * On which it was measured, as its provider calls it
      */
     machine_type: string;
     /**
      * Vcpus
+     *
+     * Of one machine
      */
     vcpus: number;
     /**
      * Nodes
+     *
+     * Machines that it was measured on
      */
     nodes: number;
     /**
      * Operations Per Second
+     *
+     * Of clients, of all nodes together
      */
     operations_per_second: number;
     /**
      * P99 Ms
+     *
+     * Milliseconds that 99 of 100 requests kept within
      */
     p99_ms: number;
     /**
@@ -12564,10 +15398,14 @@ export type SizingFigure = {
     work_per_vcpu: number;
     /**
      * Source
+     *
+     * Who published it, and where
      */
     source: string;
     /**
      * Note
+     *
+     * What is assumed of it, in sentences; may be empty
      */
     note: string;
 };
@@ -12578,17 +15416,26 @@ export type SizingFigure = {
  * One limit of a shape, of all its nodes together.
  */
 export type SizingLimit = {
+    /**
+     * What a cluster can be too small for
+     */
     limit: Limit;
     /**
      * Unit
+     *
+     * Of needs and holds: replica operations a second, bytes, bytes on disk, bits a second
      */
     unit: string;
     /**
      * Needs
+     *
+     * What the workload needs, with growth or spare, rounded up
      */
     needs: number;
     /**
      * Holds
+     *
+     * What all nodes can take, rounded down
      */
     holds: number;
     /**
@@ -12605,21 +15452,32 @@ export type SizingLimit = {
  * What a cluster of one's own did in the last seven days, all nodes together, in the mean.
  */
 export type SizingMeasured = {
+    /**
+     * Of which it was measured
+     */
     cluster: SizingCluster;
     /**
      * Engine
+     *
+     * cassandra or scylla
      */
     engine: string;
     /**
      * Machine Type
+     *
+     * Of all its nodes, as the provider calls it
      */
     machine_type: string;
     /**
      * Vcpus
+     *
+     * Of one machine
      */
     vcpus: number;
     /**
      * Nodes
+     *
+     * Living ones, of all data centres
      */
     nodes: number;
     /**
@@ -12662,6 +15520,8 @@ export type SizingOrder = {
     engine: string;
     /**
      * Provider
+     *
+     * Whose machines; get_sizing_choices lists those that are known
      */
     provider: string;
     /**
@@ -12672,14 +15532,20 @@ export type SizingOrder = {
     region?: string | null;
     /**
      * Zones
+     *
+     * The nodes are spread over them, as many in each
      */
     zones?: number;
     /**
      * Reads Per Second
+     *
+     * Reads of rows a second, of all clients together; spare_percent is room beyond them
      */
     reads_per_second: number;
     /**
      * Writes Per Second
+     *
+     * Writes of rows a second, of all clients together; spare_percent is room beyond them
      */
     writes_per_second: number;
     /**
@@ -12708,6 +15574,8 @@ export type SizingOrder = {
     months_ahead?: number;
     /**
      * Replication Factor
+     *
+     * Replicas of every row; there is at least a node for each
      */
     replication_factor?: number;
     /**
@@ -12748,10 +15616,14 @@ export type SizingOrder = {
 export type SizingProvider = {
     /**
      * Id
+     *
+     * What plans name: aws or gcp
      */
     id: string;
     /**
      * Name
+     *
+     * For people, for example Amazon Web Services
      */
     name: string;
     /**
@@ -12774,14 +15646,20 @@ export type SizingProvider = {
 export type SizingRegion = {
     /**
      * Name
+     *
+     * As the provider calls it, for example eu-west-1
      */
     name: string;
     /**
      * Title
+     *
+     * For people: the place, for example Ireland
      */
     title: string;
     /**
      * Zones
+     *
+     * How many are known of it
      */
     zones: number;
 };
@@ -12794,10 +15672,14 @@ export type SizingRegion = {
 export type SizingShape = {
     /**
      * Machine Type
+     *
+     * As the provider calls it, for example i4i.2xlarge
      */
     machine_type: string;
     /**
      * Family
+     *
+     * Of machines, for example i4i; may be empty
      */
     family: string;
     /**
@@ -12820,14 +15702,20 @@ export type SizingShape = {
     disk_bytes: number;
     /**
      * Zones
+     *
+     * As they were asked for
      */
     zones: number;
     /**
      * Nodes Per Zone
+     *
+     * The same in every zone
      */
     nodes_per_zone: number;
     /**
      * Nodes
+     *
+     * Of all zones together, at most 1,000
      */
     nodes: number;
     /**
@@ -12840,6 +15728,8 @@ export type SizingShape = {
     first_limit: Limit;
     /**
      * Limits
+     *
+     * Throughput, disk, memory and network, with what is needed and what there is of each
      */
     limits: Array<SizingLimit>;
     /**
@@ -12852,6 +15742,8 @@ export type SizingShape = {
     scan: SizingDuration | null;
     /**
      * Reasons
+     *
+     * Why it is this many machines, what comes next and what to know of them, a sentence each
      */
     reasons: Array<string>;
     /**
@@ -12872,6 +15764,8 @@ export type Snippet = {
     id: string;
     /**
      * Title
+     *
+     * For people: Python, Node.js
      */
     title: string;
     /**
@@ -12888,6 +15782,8 @@ export type Snippet = {
     install: string;
     /**
      * Code
+     *
+     * Runs as it is in the folder of the unpacked connection bundle, with the password in the environment variable CQL_PASSWORD
      */
     code: string;
 };
@@ -12898,8 +15794,13 @@ export type Snippet = {
 export type SpentAmounts = {
     /**
      * Micros
+     *
+     * Micro-dollars: all parts together. Corrections may make it fall below zero
      */
     micros: number;
+    /**
+     * What it was spent on, in micro-dollars
+     */
     parts: CostParts;
     /**
      * Unmeasured
@@ -12915,6 +15816,8 @@ export type SpentAmounts = {
     reads: number | null;
     /**
      * Writes
+     *
+     * On all replicas; null: not told of this group
      */
     writes: number | null;
     /**
@@ -12936,10 +15839,14 @@ export type SplitBy = 'cluster' | 'zone' | 'node';
 export type StartNode = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'start_node';
     /**
      * Node Id
+     *
+     * Id of a node that is stopped or down
      */
     node_id: string;
 };
@@ -12967,10 +15874,14 @@ export type StepState = 'pending' | 'running' | 'done' | 'undoing' | 'undone' | 
 export type StopNode = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'stop_node';
     /**
      * Node Id
+     *
+     * Id of a node that is not stopped already
      */
     node_id: string;
 };
@@ -12981,26 +15892,38 @@ export type StopNode = {
 export type TableChange = {
     /**
      * Id
+     *
+     * tch_…; undo_table_change takes it
      */
     id: string;
     /**
      * Rule
+     *
+     * By whose advice: chunk-length, tombstones ...
      */
     rule: string;
     /**
      * Title
+     *
+     * The rule in words: Chunks too long for small reads
      */
     title: string;
     /**
      * Keyspace
+     *
+     * Of the table, written as it is in the database
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Written as it is in the database
      */
     table: string;
     /**
      * Before
+     *
+     * Options of the table by name, as they were
      */
     before: {
         [key: string]: string | boolean | number | number | {
@@ -13009,6 +15932,8 @@ export type TableChange = {
     };
     /**
      * After
+     *
+     * The same options, as they were set
      */
     after: {
         [key: string]: string | boolean | number | number | {
@@ -13017,8 +15942,13 @@ export type TableChange = {
     };
     /**
      * Rewrite
+     *
+     * The table's files are written anew afterwards, node by node
      */
     rewrite: boolean;
+    /**
+     * applying: under way. applied: done. undone: another change took it back. cancelled: it was not done, or taken back at once
+     */
     state: TableChangeState;
     /**
      * Undoes
@@ -13028,22 +15958,32 @@ export type TableChange = {
     undoes: string | null;
     /**
      * Operation Id
+     *
+     * op_…, that carries it out; get_operation takes it
      */
     operation_id: string;
     /**
      * Ordered By
+     *
+     * Who ordered it: e-mail address or service account, with the API token's name in brackets if one was used
      */
     ordered_by: string;
     /**
      * Ordered At
+     *
+     * When it was ordered, UTC
      */
     ordered_at: string;
     /**
      * Ended At
+     *
+     * When it was done or cancelled, UTC; null: under way
      */
     ended_at: string | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may undo_table_change, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -13054,10 +15994,14 @@ export type TableChange = {
 export type TableChangePage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<TableChange>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -13066,7 +16010,13 @@ export type TableChangePage = {
  * TableChangeStarted
  */
 export type TableChangeStarted = {
+    /**
+     * What was ordered
+     */
     change: TableChange;
+    /**
+     * What carries it out: follow it with get_operation or stream_events
+     */
     operation: Operation;
 };
 
@@ -13115,6 +16065,8 @@ export type TableChartsQuery = {
 export type TableChoice = {
     /**
      * Keyspace
+     *
+     * Keyspace, as CQL has it without quotes
      */
     keyspace: string;
     /**
@@ -13131,15 +16083,24 @@ export type TableChoice = {
 export type TableColumn = {
     /**
      * Id
+     *
+     * By which numbers and sparklines name it, and the parameter sort
      */
     id: string;
     /**
      * Title
+     *
+     * For people, for example Reads
      */
     title: string;
+    /**
+     * Of its numbers. ratio: a share, of which 1 is all
+     */
     unit: Unit;
     /**
      * Sparkline
+     *
+     * Its sparklines are told, too
      */
     sparkline: boolean;
 };
@@ -13155,10 +16116,14 @@ export type TableCommand = 'flush' | 'compact' | 'cleanup' | 'rewrite' | 'refres
 export type TableFilter = {
     /**
      * Keyspace
+     *
+     * Only tables of this keyspace, written as it is in the database
      */
     keyspace?: string | null;
     /**
      * Table
+     *
+     * Only tables of this name, written as it is in the database
      */
     table?: string | null;
 };
@@ -13169,10 +16134,14 @@ export type TableFilter = {
 export type TableMetrics = {
     /**
      * Keyspace
+     *
+     * As the engine has it: without quotes, upper and lower case count
      */
     keyspace: string;
     /**
      * Table
+     *
+     * As the engine has it: without quotes, upper and lower case count
      */
     table: string;
     /**
@@ -13197,9 +16166,14 @@ export type TableMetrics = {
     sparklines: {
         [key: string]: Array<number | null>;
     };
+    /**
+     * How much of the time in which deleted data stays deleted is used up. good: under half, amber: under four fifths, red: more, over: all of it. unknown: not all of it was repaired yet
+     */
     protection: RepairProtection;
     /**
      * Repaired At
+     *
+     * Since then all of it was repaired, UTC: the oldest repair of its parts. null: a part never was
      */
     repaired_at: string | null;
     /**
@@ -13228,6 +16202,8 @@ export type TableMetricsPage = {
     newest_at: string | null;
     /**
      * Age Seconds
+     *
+     * Seconds since newest_at, to a tenth; null: see note
      */
     age_seconds: number | null;
     /**
@@ -13238,6 +16214,8 @@ export type TableMetricsPage = {
     note: string | null;
     /**
      * Columns
+     *
+     * What numbers and sparklines are of, in the order in which to show them
      */
     columns: Array<TableColumn>;
     /**
@@ -13254,10 +16232,14 @@ export type TableMetricsPage = {
     total: number;
     /**
      * Items
+     *
+     * In the order that sort asks for
      */
     items: Array<TableMetrics>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -13268,10 +16250,14 @@ export type TableMetricsPage = {
 export type TableOption = {
     /**
      * Name
+     *
+     * As CREATE TABLE names it: gc_grace_seconds
      */
     name: string;
     /**
      * Value
+     *
+     * A number, text, boolean, or a map of text, as the engine has it
      */
     value: string | boolean | number | number | {
         [key: string]: string;
@@ -13286,6 +16272,8 @@ export type TableOption = {
     } | null;
     /**
      * Is Usual
+     *
+     * Whether it is the usual one; false where that is not known, too
      */
     is_usual: boolean;
 };
@@ -13298,6 +16286,8 @@ export type TableOption = {
 export type TablePlan = {
     /**
      * Possible
+     *
+     * Whether the caller could order it now
      */
     possible: boolean;
     /**
@@ -13308,14 +16298,20 @@ export type TablePlan = {
     reason: string | null;
     /**
      * Keyspace
+     *
+     * Of the table, written as it is in the database
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Written as it is in the database
      */
     table: string;
     /**
      * Before
+     *
+     * Options of the table by name, as they must be for it to be carried out
      */
     before: {
         [key: string]: string | boolean | number | number | {
@@ -13324,6 +16320,8 @@ export type TablePlan = {
     };
     /**
      * After
+     *
+     * The same options, as they shall be
      */
     after: {
         [key: string]: string | boolean | number | number | {
@@ -13344,14 +16342,20 @@ export type TablePlan = {
     way_back: string;
     /**
      * Steps
+     *
+     * What would be done, in words and in order
      */
     steps: Array<string>;
     /**
      * Notes
+     *
+     * What is good to know about it, a sentence each
      */
     notes: Array<string>;
     /**
      * Expected Seconds
+     *
+     * How long it would take; a rough guess by the number of nodes that leaves out how large the table is
      */
     expected_seconds: number;
 };
@@ -13362,14 +16366,20 @@ export type TablePlan = {
 export type TableSchema = {
     /**
      * Keyspace
+     *
+     * Written as it is in the database
      */
     keyspace: string;
     /**
      * Table
+     *
+     * Written as it is in the database; a materialized view is told as a table
      */
     table: string;
     /**
      * View Of
+     *
+     * Table that it is a materialized view of; null: it is a table
      */
     view_of: string | null;
     /**
@@ -13380,18 +16390,26 @@ export type TableSchema = {
     statement: string;
     /**
      * Columns
+     *
+     * Keys first, in their order
      */
     columns: Array<SchemaColumn>;
     /**
      * Indexes
+     *
+     * Of the engine's own kinds and custom ones; empty: none
      */
     indexes: Array<SchemaIndex>;
     /**
      * Options
+     *
+     * All that the engine tells, by name
      */
     options: Array<TableOption>;
     /**
      * Read At
+     *
+     * When a node described it, UTC
      */
     read_at: string;
 };
@@ -13426,6 +16444,8 @@ export type TablesQuery = {
     q?: string;
     /**
      * Keyspace
+     *
+     * Tables of this keyspace only, also when it is the engine's own
      */
     keyspace?: string | null;
     /**
@@ -13436,6 +16456,8 @@ export type TablesQuery = {
     system?: boolean;
     /**
      * Sparklines
+     *
+     * false: without sparklines, which is faster; CSV never has them
      */
     sparklines?: boolean;
     /**
@@ -13481,9 +16503,14 @@ export type Term = 'on_demand' | 'reserved_1y' | 'reserved_3y' | 'spot';
  * TestDrive
  */
 export type TestDrive = {
+    /**
+     * What was loaded and is run: key-value, timeseries or orders
+     */
     workload: Workload;
     /**
      * Rows
+     *
+     * Of its data set when it was loaded
      */
     rows: number;
     /**
@@ -13542,14 +16569,20 @@ export type TestDriveOrder = {
 export type ThresholdFacts = {
     /**
      * Default
+     *
+     * The usual threshold, in the rule's unit
      */
     default: number;
     /**
      * Least
+     *
+     * The lowest that may be set, in the rule's unit
      */
     least: number;
     /**
      * Most
+     *
+     * The highest that may be set, in the rule's unit
      */
     most: number;
 };
@@ -13560,10 +16593,14 @@ export type ThresholdFacts = {
 export type Token = {
     /**
      * Id
+     *
+     * tok_…; revoke_token takes it
      */
     id: string;
     /**
      * Name
+     *
+     * As whoever made it called it; need not be unique. The audit log has it beside the holder
      */
     name: string;
     /**
@@ -13574,10 +16611,14 @@ export type Token = {
     hint: string;
     /**
      * Scopes
+     *
+     * What it may do as far as its holder's role holds it, too; sorted
      */
     scopes: Array<Permission>;
     /**
      * State
+     *
+     * active, expired (its time is over) or revoked; only active ones work
      */
     state: 'active' | 'expired' | 'revoked';
     /**
@@ -13594,6 +16635,8 @@ export type Token = {
     user_id: string | null;
     /**
      * User Email
+     *
+     * E-mail address of that person; null for a service account's
      */
     user_email: string | null;
     /**
@@ -13608,6 +16651,8 @@ export type Token = {
     made_by: string | null;
     /**
      * Created At
+     *
+     * When it was made, UTC
      */
     created_at: string;
     /**
@@ -13618,6 +16663,8 @@ export type Token = {
     expires_at: string | null;
     /**
      * Revoked At
+     *
+     * When it was ended, UTC: by somebody, or with the membership or service account; null: it was not
      */
     revoked_at: string | null;
     /**
@@ -13628,6 +16675,8 @@ export type Token = {
     last_used_at: string | null;
     /**
      * Allowed Actions
+     *
+     * Whether the caller may revoke_token, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -13636,6 +16685,9 @@ export type Token = {
  * TokenCreated
  */
 export type TokenCreated = {
+    /**
+     * What is known of it from now on, without the secret
+     */
     token: Token;
     /**
      * Secret
@@ -13651,10 +16703,14 @@ export type TokenCreated = {
 export type TokenOrder = {
     /**
      * Name
+     *
+     * To recognise it by, here and in the audit log; need not be unique
      */
     name: string;
     /**
      * Scopes
+     *
+     * What it may do as far as its holder's role holds it, too; nothing that the caller may not
      */
     scopes: Array<Permission>;
     /**
@@ -13683,10 +16739,14 @@ export type TokenOrder = {
 export type TokenPage = {
     /**
      * Items
+     *
+     * Newest first
      */
     items: Array<Token>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -13710,15 +16770,24 @@ export type TuningCheck = {
     name: string;
     /**
      * Title
+     *
+     * The name in words
      */
     title: string;
+    /**
+     * pass, fail, or not-applicable (see reason)
+     */
     status: CheckStatus;
     /**
      * Found
+     *
+     * What the machine has, in words
      */
     found: string;
     /**
      * Wanted
+     *
+     * What it should have, in words
      */
     wanted: string;
     /**
@@ -13755,6 +16824,8 @@ export type TuningIo = {
     source: string;
     /**
      * Written At
+     *
+     * When it was told so
      */
     written_at: string;
     /**
@@ -13809,6 +16880,8 @@ export type TuningPins = {
     shards: string;
     /**
      * N Shards
+     *
+     * How many CPUs run shards, one each
      */
     n_shards: number;
 };
@@ -13823,16 +16896,25 @@ export type TuningReport = {
     environment: Environment;
     /**
      * Provider
+     *
+     * As the machine knows it: aws, gcp, local
      */
     provider: string;
     /**
      * Machine Type
+     *
+     * As the machine knows it, for example i3.8xlarge; may be empty
      */
     machine_type: string;
     /**
      * Engine
+     *
+     * For which the machine is tuned: cassandra or scylla
      */
     engine: string;
+    /**
+     * Which CPUs do what; null: they are not laid out so that a rule could tell
+     */
     pins: TuningPins | null;
     /**
      * null: the engine was told nothing about its disks
@@ -13840,6 +16922,8 @@ export type TuningReport = {
     io: TuningIo | null;
     /**
      * Checks
+     *
+     * The whole list, in the agent's order
      */
     checks: Array<TuningCheck>;
     /**
@@ -13848,6 +16932,8 @@ export type TuningReport = {
     first_boot: FirstBoot | null;
     /**
      * Warnings
+     *
+     * Empty: there are none
      */
     warnings: Array<TuningWarning>;
 };
@@ -13858,10 +16944,14 @@ export type TuningReport = {
 export type TuningWarning = {
     /**
      * Code
+     *
+     * Stable, for programs: io-unknown ...
      */
     code: string;
     /**
      * Message
+     *
+     * What a person should know
      */
     message: string;
 };
@@ -13895,10 +16985,14 @@ export type Unit = 'per second' | 'seconds' | 'bytes' | 'bytes per second' | 'ra
 export type Upgrade = {
     /**
      * Kind
+     *
+     * Tells which change it is
      */
     kind: 'upgrade';
     /**
      * Engine Version
+     *
+     * Where to; get_catalog says from which versions there is a way. There is none back
      */
     engine_version: string;
 };
@@ -13909,6 +17003,8 @@ export type Upgrade = {
 export type Usage = {
     /**
      * Id
+     *
+     * Of the record: usg_…
      */
     id: string;
     /**
@@ -13919,23 +17015,36 @@ export type Usage = {
     cluster_id: string;
     /**
      * Node Id
+     *
+     * Of the node that it was used by: nod_…; empty: of none
      */
     node_id: string;
+    /**
+     * What was used, as the price book names it
+     */
     item: Item;
     /**
      * Provider
+     *
+     * aws, gcp or local
      */
     provider: string;
     /**
      * Region
+     *
+     * Of the provider, for example eu-west-1; empty: of none
      */
     region: string;
     /**
      * Name
+     *
+     * Machine type or class of storage; empty: the item has neither
      */
     name: string;
     /**
      * Hour
+     *
+     * Beginning of the hour in which it was used, UTC
      */
     hour: string;
     /**
@@ -13952,6 +17061,8 @@ export type Usage = {
     sequence: number;
     /**
      * Created At
+     *
+     * When the record was written, UTC
      */
     created_at: string;
 };
@@ -13962,10 +17073,14 @@ export type Usage = {
 export type UsagePage = {
     /**
      * Items
+     *
+     * In the order of their hours; of one hour those written first come first
      */
     items: Array<Usage>;
     /**
      * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
      */
     next_cursor: string | null;
 };
@@ -13988,15 +17103,24 @@ export type UsageQuery = {
     to?: string | null;
     /**
      * Cluster Id
+     *
+     * Records of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
      */
     cluster_id?: string | null;
     /**
      * Node Id
+     *
+     * Records of this node only, also of a deleted one
      */
     node_id?: string | null;
+    /**
+     * Records of this item of the price book only
+     */
     item?: Item | null;
     /**
      * Limit
+     *
+     * Items per page, 1 to 200
      */
     limit?: number;
     /**
@@ -14018,6 +17142,9 @@ export type Verdict = 'stable' | 'usable' | 'noisy';
  * VerifyStarted
  */
 export type VerifyStarted = {
+    /**
+     * The operation that verifies it
+     */
     operation: Operation;
 };
 
@@ -14226,6 +17353,8 @@ export type DeleteAlertReceiverData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14292,6 +17421,8 @@ export type GetAlertReceiverData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14360,6 +17491,8 @@ export type UpdateAlertReceiverData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14430,6 +17563,8 @@ export type ListAlertDeliveriesData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14501,10 +17636,14 @@ export type GetAlertDeliveryData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
         /**
          * Delivery Id
+         *
+         * Id of a message to the receiver: dlv_…, from list_alert_deliveries
          */
         delivery_id: string;
     };
@@ -14569,10 +17708,14 @@ export type ReplayAlertDeliveryData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
         /**
          * Delivery Id
+         *
+         * Id of a message to the receiver: dlv_…, from list_alert_deliveries
          */
         delivery_id: string;
     };
@@ -14641,6 +17784,8 @@ export type RotateAlertReceiverSecretData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14709,6 +17854,8 @@ export type TestAlertReceiverData = {
     path: {
         /**
          * Receiver Id
+         *
+         * Id of a receiver of alerts: rcv_…, from list_alert_receivers
          */
         receiver_id: string;
     };
@@ -14770,8 +17917,17 @@ export type ListAlertsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * firing: they still do. resolved: they are over
+         */
         state?: AlertState | null;
+        /**
+         * Of this severity exactly, not of higher ones
+         */
         severity?: Severity | null;
+        /**
+         * Of this rule, as list_alert_rules names it: disk-80
+         */
         rule?: RuleKey | null;
         /**
          * From
@@ -15097,6 +18253,8 @@ export type ExportAuditRecordsData = {
         to?: string | null;
         /**
          * ExportFormat
+         *
+         * jsonl: each record as a line of JSON, as it was hashed, with its hash. csv: the same fields below a header
          */
         format?: 'jsonl' | 'csv';
     };
@@ -15367,6 +18525,8 @@ export type DeleteBackupLocationData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15433,6 +18593,8 @@ export type GetBackupLocationData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15501,6 +18663,8 @@ export type UpdateBackupLocationData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15577,6 +18741,8 @@ export type CheckBackupLocationData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15639,6 +18805,8 @@ export type PlanBackupLocationPurgeData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15703,6 +18871,8 @@ export type PurgeBackupLocationData = {
     path: {
         /**
          * Location Id
+         *
+         * Id of a place where backups are kept: loc_…, from list_backup_locations
          */
         location_id: string;
     };
@@ -15841,6 +19011,8 @@ export type DeleteBackupData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -15907,6 +19079,8 @@ export type GetBackupData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -15971,6 +19145,8 @@ export type DownloadBackupData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -16043,6 +19219,8 @@ export type RestoreBackupData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -16115,6 +19293,8 @@ export type PlanRestoreData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -16187,6 +19367,8 @@ export type VerifyBackupData = {
     path: {
         /**
          * Backup Id
+         *
+         * Id of a backup: bkp_…, from list_backups
          */
         backup_id: string;
     };
@@ -16392,6 +19574,8 @@ export type DeleteBudgetData = {
     path: {
         /**
          * Budget Id
+         *
+         * Id of a budget: bud_…, from list_budgets
          */
         budget_id: string;
     };
@@ -16458,6 +19642,8 @@ export type GetBudgetData = {
     path: {
         /**
          * Budget Id
+         *
+         * Id of a budget: bud_…, from list_budgets
          */
         budget_id: string;
     };
@@ -16526,6 +19712,8 @@ export type UpdateBudgetData = {
     path: {
         /**
          * Budget Id
+         *
+         * Id of a budget: bud_…, from list_budgets
          */
         budget_id: string;
     };
@@ -16597,10 +19785,14 @@ export type GetCapacityData = {
     query: {
         /**
          * Provider
+         *
+         * From the catalogue: aws, gcp, local
          */
         provider: string;
         /**
          * Region
+         *
+         * From the catalogue: eu-central-1
          */
         region: string;
         /**
@@ -16856,6 +20048,8 @@ export type RemoveCeilingData = {
     path: {
         /**
          * Ceiling Id
+         *
+         * Id of a ceiling: cei_…, from list_ceilings
          */
         ceiling_id: string;
     };
@@ -17061,6 +20255,8 @@ export type DeleteCloudAccountData = {
     path: {
         /**
          * Account Id
+         *
+         * Id of a cloud account: acc_…, from list_cloud_accounts
          */
         account_id: string;
     };
@@ -17127,6 +20323,8 @@ export type GetCloudAccountData = {
     path: {
         /**
          * Account Id
+         *
+         * Id of a cloud account: acc_…, from list_cloud_accounts
          */
         account_id: string;
     };
@@ -17195,6 +20393,8 @@ export type UpdateCloudAccountData = {
     path: {
         /**
          * Account Id
+         *
+         * Id of a cloud account: acc_…, from list_cloud_accounts
          */
         account_id: string;
     };
@@ -17271,6 +20471,8 @@ export type CheckCloudAccountData = {
     path: {
         /**
          * Account Id
+         *
+         * Id of a cloud account: acc_…, from list_cloud_accounts
          */
         account_id: string;
     };
@@ -17344,6 +20546,8 @@ export type ListClustersData = {
         state?: ClusterState | null;
         /**
          * Engine
+         *
+         * Clusters with this engine: cassandra or scylla
          */
         engine?: string | null;
         /**
@@ -17575,6 +20779,8 @@ export type DeleteClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -17641,6 +20847,8 @@ export type GetClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -17709,6 +20917,8 @@ export type UpdateClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -17779,12 +20989,16 @@ export type ListAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
     query?: {
         /**
          * Keyspace
+         *
+         * Only about this keyspace and its tables, written as it is in the database
          */
         keyspace?: string | null;
         /**
@@ -17793,6 +21007,9 @@ export type ListAdviceData = {
          * With its keyspace
          */
         table?: string | null;
+        /**
+         * Of this severity exactly, not of higher ones
+         */
         severity?: AdviceSeverity | null;
         /**
          * Dismissed
@@ -17873,6 +21090,8 @@ export type ReviewClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -17935,10 +21154,14 @@ export type GetAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Advice Id
+         *
+         * Id of a piece of advice: adv_…, from list_advice
          */
         advice_id: string;
     };
@@ -18003,10 +21226,14 @@ export type ApplyAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Advice Id
+         *
+         * Id of a piece of advice: adv_…, from list_advice
          */
         advice_id: string;
     };
@@ -18079,10 +21306,14 @@ export type RestoreAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Advice Id
+         *
+         * Id of a piece of advice: adv_…, from list_advice
          */
         advice_id: string;
     };
@@ -18151,10 +21382,14 @@ export type DismissAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Advice Id
+         *
+         * Id of a piece of advice: adv_…, from list_advice
          */
         advice_id: string;
     };
@@ -18227,10 +21462,14 @@ export type PlanAdviceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Advice Id
+         *
+         * Id of a piece of advice: adv_…, from list_advice
          */
         advice_id: string;
     };
@@ -18297,6 +21536,8 @@ export type ListAlertRulesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18361,10 +21602,14 @@ export type UpdateAlertRuleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Rule
+         *
+         * Name of an alert rule, for example node-down, from list_alert_rules
          */
         rule: string;
     };
@@ -18431,6 +21676,8 @@ export type ListAlertSilencesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18495,6 +21742,8 @@ export type CreateAlertSilenceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18567,10 +21816,14 @@ export type ExpireAlertSilenceData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Silence Id
+         *
+         * Id of a silence, a UUID, from list_alert_silences
          */
         silence_id: string;
     };
@@ -18633,12 +21886,23 @@ export type ListClusterAlertsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
     query?: {
+        /**
+         * firing: they still do. resolved: they are over
+         */
         state?: AlertState | null;
+        /**
+         * Of this severity exactly, not of higher ones
+         */
         severity?: Severity | null;
+        /**
+         * Of this rule, as list_alert_rules names it: disk-80
+         */
         rule?: RuleKey | null;
         /**
          * From
@@ -18719,6 +21983,8 @@ export type ListClusterFiringAlertsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18777,6 +22043,8 @@ export type GetAllowlistData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18845,6 +22113,8 @@ export type ReplaceAllowlistData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18915,6 +22185,8 @@ export type ListBackupSchedulesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -18979,6 +22251,8 @@ export type CreateBackupScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19051,10 +22325,14 @@ export type DeleteBackupScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Schedule Id
+         *
+         * Id of a schedule of backups of the cluster: bsc_…, from list_backup_schedules
          */
         schedule_id: string;
     };
@@ -19123,10 +22401,14 @@ export type ReplaceBackupScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Schedule Id
+         *
+         * Id of a schedule of backups of the cluster: bsc_…, from list_backup_schedules
          */
         schedule_id: string;
     };
@@ -19193,6 +22475,8 @@ export type ListClusterBackupsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19270,6 +22554,8 @@ export type CreateBackupData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19336,12 +22622,16 @@ export type EstimateBackupData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
     query?: {
         /**
          * Location Id
+         *
+         * Where it would go; null: the installation's; where it has none, your oldest
          */
         location_id?: string | null;
     };
@@ -19399,6 +22689,8 @@ export type GetClusterBackupsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19494,6 +22786,8 @@ export type ChangeClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19566,6 +22860,8 @@ export type CloneClusterData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19638,6 +22934,8 @@ export type PlanCloneData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19704,6 +23002,8 @@ export type GetConnectionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19762,6 +23062,8 @@ export type DownloadConnectionBundleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19824,6 +23126,8 @@ export type DownloadCaData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19882,6 +23186,8 @@ export type GetCqlConsoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -19946,6 +23252,8 @@ export type ReadCqlSchemaData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20018,6 +23326,8 @@ export type OpenCqlSessionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20090,10 +23400,14 @@ export type CloseCqlSessionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Session Id
+         *
+         * Id of a session of CQL on the cluster: cqs_…, from the answer of open_cql_session
          */
         session_id: string;
     };
@@ -20156,6 +23470,8 @@ export type ListCqlStatementsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20233,6 +23549,8 @@ export type RunCqlData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20309,10 +23627,14 @@ export type ForgetCqlStatementData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Statement Id
+         *
+         * Id of a CQL statement: cql_…, from list_cql_statements or the answer of run_cql
          */
         statement_id: string;
     };
@@ -20379,10 +23701,14 @@ export type GetCqlStatementData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Statement Id
+         *
+         * Id of a CQL statement: cql_…, from list_cql_statements or the answer of run_cql
          */
         statement_id: string;
     };
@@ -20447,10 +23773,14 @@ export type CancelCqlData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Statement Id
+         *
+         * Id of a CQL statement: cql_…, from list_cql_statements or the answer of run_cql
          */
         statement_id: string;
     };
@@ -20519,10 +23849,14 @@ export type NextCqlPageData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Statement Id
+         *
+         * Id of a CQL statement: cql_…, from list_cql_statements or the answer of run_cql
          */
         statement_id: string;
     };
@@ -20595,6 +23929,8 @@ export type RevealCredentialsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20663,6 +23999,8 @@ export type RotateCredentialsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20725,6 +24063,8 @@ export type GetDiagnosticsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20783,10 +24123,14 @@ export type GetDiagnosisData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Diagnosis Id
+         *
+         * Id of what a node was asked: dgn_…, from the answer of ask_node or from get_diagnostics
          */
         diagnosis_id: string;
     };
@@ -20851,6 +24195,8 @@ export type DeleteDrillScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20919,6 +24265,8 @@ export type SetDrillScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -20985,6 +24333,8 @@ export type ListDrillsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21062,6 +24412,8 @@ export type StartDrillData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21128,6 +24480,8 @@ export type GetClusterDrillsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21192,6 +24546,8 @@ export type PlanDrillData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21258,6 +24614,8 @@ export type ListClusterFindingsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21266,6 +24624,9 @@ export type ListClusterFindingsData = {
          * open: what is wrong now; closed: what is over
          */
         state?: FindingState | null;
+        /**
+         * Only findings of exactly this severity
+         */
         severity?: Severity | null;
         /**
          * Code
@@ -21340,6 +24701,8 @@ export type ListImportsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21404,6 +24767,8 @@ export type CreateImportData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21476,6 +24841,8 @@ export type PlanImportData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21542,6 +24909,8 @@ export type GetLogArchiveData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21610,6 +24979,8 @@ export type SetLogArchiveData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21680,6 +25051,8 @@ export type GetMaintenanceWindowsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21748,6 +25121,8 @@ export type SetMaintenanceWindowsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21818,6 +25193,8 @@ export type GetClusterMetricsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -21846,6 +25223,8 @@ export type GetClusterMetricsData = {
         format?: AnswerFormat | null;
         /**
          * Dashboard
+         *
+         * Whose charts; table is refused: those are asked for with get_table_metrics
          */
         dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
         /**
@@ -21927,12 +25306,16 @@ export type FederateMetricsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
     query?: {
         /**
          * FederationScope
+         *
+         * all; node: series of nodes and their agents; table: series of tables
          */
         scope?: 'all' | 'node' | 'table';
     };
@@ -22000,6 +25383,8 @@ export type RevokeMetricsTokenData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22066,6 +25451,8 @@ export type GetMetricsTokenData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22130,6 +25517,8 @@ export type CreateMetricsTokenData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22192,6 +25581,8 @@ export type GetClusterNetworkData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22250,6 +25641,8 @@ export type ListNetworkConnectionsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22334,6 +25727,8 @@ export type CreateNetworkConnectionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22410,10 +25805,14 @@ export type DeleteNetworkConnectionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Connection Id
+         *
+         * Id of a connection of the cluster's network: con_…, from list_network_connections
          */
         connection_id: string;
     };
@@ -22480,10 +25879,14 @@ export type GetNetworkConnectionData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Connection Id
+         *
+         * Id of a connection of the cluster's network: con_…, from list_network_connections
          */
         connection_id: string;
     };
@@ -22542,6 +25945,8 @@ export type ListClusterNodesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22613,10 +26018,14 @@ export type GetClusterNodeData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Node Id
+         *
+         * Id of a node of the cluster: nod_…, from list_cluster_nodes
          */
         node_id: string;
     };
@@ -22681,10 +26090,14 @@ export type AskNodeData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Node Id
+         *
+         * Id of a node of the cluster: nod_…, from list_cluster_nodes
          */
         node_id: string;
     };
@@ -22751,10 +26164,14 @@ export type GetNodeTuningData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Node Id
+         *
+         * Id of a node of the cluster: nod_…, from list_cluster_nodes
          */
         node_id: string;
     };
@@ -22852,6 +26269,8 @@ export type PlanChangeData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22918,6 +26337,8 @@ export type GetRepairsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -22982,6 +26403,8 @@ export type PlanRepairData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23048,6 +26471,8 @@ export type ListRepairRunsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23125,6 +26550,8 @@ export type RunRepairData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23191,10 +26618,14 @@ export type GetRepairRunData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Run Id
+         *
+         * Id of a run of repairs: rep_…, from list_repair_runs
          */
         run_id: string;
     };
@@ -23253,10 +26684,14 @@ export type GetRepairMapData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Run Id
+         *
+         * Id of a run of repairs: rep_…, from list_repair_runs
          */
         run_id: string;
     };
@@ -23315,10 +26750,14 @@ export type ListRepairSegmentsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Run Id
+         *
+         * Id of a run of repairs: rep_…, from list_repair_runs
          */
         run_id: string;
     };
@@ -23329,6 +26768,9 @@ export type ListRepairSegmentsData = {
          * Items per page, 1 to 200
          */
         limit?: number;
+        /**
+         * Only segments in this state
+         */
         state?: RepairSegmentState | null;
         /**
          * Cursor
@@ -23397,6 +26839,8 @@ export type SetRepairScheduleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23463,6 +26907,8 @@ export type ListRepairTablesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23475,6 +26921,8 @@ export type ListRepairTablesData = {
         limit?: number;
         /**
          * Keyspace
+         *
+         * Only tables of this keyspace
          */
         keyspace?: string | null;
         /**
@@ -23544,14 +26992,20 @@ export type SetRepairPolicyData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Keyspace
+         *
+         * Name of a keyspace as the engine has it: without quotes, upper and lower case count
          */
         keyspace: string;
         /**
          * Table
+         *
+         * Name of a table of the keyspace as the engine has it: without quotes, upper and lower case count
          */
         table: string;
     };
@@ -23618,6 +27072,8 @@ export type ListRestoresData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23689,6 +27145,8 @@ export type ListRolesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23753,6 +27211,8 @@ export type CreateRoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23825,6 +27285,8 @@ export type RefreshRolesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -23893,10 +27355,14 @@ export type DeleteRoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
@@ -23965,10 +27431,14 @@ export type UpdateRoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
@@ -24041,16 +27511,22 @@ export type RevokeRoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
     query?: {
         /**
          * Resource
+         *
+         * With permissions: data, data/KEYSPACE, data/KEYSPACE*, data/KEYSPACE/TABLE, roles, roles/ROLE, functions, functions/KEYSPACE; null: it is about member_of
          */
         resource?: string | null;
         /**
@@ -24061,6 +27537,8 @@ export type RevokeRoleData = {
         permissions?: Array<string>;
         /**
          * Member Of
+         *
+         * Alone: the other role, of which it is a member no longer; null: it is about a resource
          */
         member_of?: string | null;
     };
@@ -24128,10 +27606,14 @@ export type GrantRoleData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
@@ -24204,10 +27686,14 @@ export type RevealRolePasswordData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
@@ -24276,10 +27762,14 @@ export type RotateRolePasswordData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Role
+         *
+         * Name of a role in the cluster's database, from list_roles; upper and lower case count
          */
         role: string;
     };
@@ -24342,16 +27832,22 @@ export type ListTableChangesData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
     query?: {
         /**
          * Keyspace
+         *
+         * Only tables of this keyspace, written as it is in the database
          */
         keyspace?: string | null;
         /**
          * Table
+         *
+         * Only tables of this name, written as it is in the database
          */
         table?: string | null;
         /**
@@ -24427,10 +27923,14 @@ export type UndoTableChangeData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Change Id
+         *
+         * Id of a change of a table's options: tch_…, from list_table_changes
          */
         change_id: string;
     };
@@ -24503,10 +28003,14 @@ export type PlanTableChangeUndoData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Change Id
+         *
+         * Id of a change of a table's options: tch_…, from list_table_changes
          */
         change_id: string;
     };
@@ -24573,6 +28077,8 @@ export type ListTableMetricsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -24603,6 +28109,8 @@ export type ListTableMetricsData = {
         q?: string;
         /**
          * Keyspace
+         *
+         * Tables of this keyspace only, also when it is the engine's own
          */
         keyspace?: string | null;
         /**
@@ -24613,6 +28121,8 @@ export type ListTableMetricsData = {
         system?: boolean;
         /**
          * Sparklines
+         *
+         * false: without sparklines, which is faster; CSV never has them
          */
         sparklines?: boolean;
         /**
@@ -24686,14 +28196,20 @@ export type GetTableMetricsData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Keyspace
+         *
+         * Name of a keyspace as the engine has it: without quotes, upper and lower case count
          */
         keyspace: string;
         /**
          * Table
+         *
+         * Name of a table of the keyspace as the engine has it: without quotes, upper and lower case count
          */
         table: string;
     };
@@ -24781,14 +28297,20 @@ export type GetTableSchemaData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
         /**
          * Keyspace
+         *
+         * Name of a keyspace as the engine has it: without quotes, upper and lower case count
          */
         keyspace: string;
         /**
          * Table
+         *
+         * Name of a table of the keyspace as the engine has it: without quotes, upper and lower case count
          */
         table: string;
     };
@@ -24853,6 +28375,8 @@ export type ExtendTestDriveData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -24925,6 +28449,8 @@ export type KeepTestDriveData = {
     path: {
         /**
          * Cluster Id
+         *
+         * Id of a cluster: clu_…, from list_clusters
          */
         cluster_id: string;
     };
@@ -25102,6 +28628,8 @@ export type GetCostChangesData = {
     query?: {
         /**
          * Cluster Id
+         *
+         * This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
          */
         cluster_id?: string | null;
         /**
@@ -25178,10 +28706,14 @@ export type ExportCostsData = {
         to?: string | null;
         /**
          * Cluster Id
+         *
+         * Lines of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
          */
         cluster_id?: string | null;
         /**
          * ExportFormat
+         *
+         * csv; json: an object with currency and lines; focus: CSV with the columns of FOCUS 1.0
          */
         format?: 'csv' | 'json' | 'focus';
     };
@@ -25242,6 +28774,8 @@ export type GetCostForecastData = {
     query?: {
         /**
          * Cluster Id
+         *
+         * This cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
          */
         cluster_id?: string | null;
     };
@@ -25299,12 +28833,16 @@ export type GetInvoiceData = {
     path: {
         /**
          * Month
+         *
+         * A month of UTC, for example 2026-01
          */
         month: string;
     };
     query?: {
         /**
          * Limit
+         *
+         * Lines per page, 1 to 200
          */
         limit?: number;
         /**
@@ -25434,6 +28972,8 @@ export type GetDrillData = {
     path: {
         /**
          * Drill Id
+         *
+         * Id of a restore drill: drl_…, from list_drills
          */
         drill_id: string;
     };
@@ -25627,6 +29167,8 @@ export type StreamEventsData = {
     query?: {
         /**
          * Organisation
+         *
+         * Id of the organisation to listen to, org_…; left out: the one that the request is about
          */
         organisation?: string | null;
     };
@@ -25687,6 +29229,9 @@ export type ListFindingsData = {
          * open: what is wrong now; closed: what is over
          */
         state?: FindingState | null;
+        /**
+         * Only findings of exactly this severity
+         */
         severity?: Severity | null;
         /**
          * Code
@@ -25762,18 +29307,26 @@ export type ListImagesData = {
     query?: {
         /**
          * Provider
+         *
+         * Images at this provider only: aws or gcp
          */
         provider?: string | null;
         /**
          * Engine
+         *
+         * Images with this engine only: cassandra or scylla
          */
         engine?: string | null;
         /**
          * Engine Version
+         *
+         * Images with this version only, for example 5.0.5
          */
         engine_version?: string | null;
         /**
          * Build Id
+         *
+         * Images of this bake only
          */
         build_id?: string | null;
         /**
@@ -25910,6 +29463,8 @@ export type GetImageData = {
     path: {
         /**
          * Image Id
+         *
+         * Id of a machine image: img_…, from list_images; not what its cloud calls it
          */
         image_id: string;
     };
@@ -25974,6 +29529,8 @@ export type MakeImageDefaultData = {
     path: {
         /**
          * Image Id
+         *
+         * Id of a machine image: img_…, from list_images; not what its cloud calls it
          */
         image_id: string;
     };
@@ -26042,6 +29599,8 @@ export type DeprecateImageData = {
     path: {
         /**
          * Image Id
+         *
+         * Id of a machine image: img_…, from list_images; not what its cloud calls it
          */
         image_id: string;
     };
@@ -26114,6 +29673,8 @@ export type RestoreImageData = {
     path: {
         /**
          * Image Id
+         *
+         * Id of a machine image: img_…, from list_images; not what its cloud calls it
          */
         image_id: string;
     };
@@ -26176,6 +29737,8 @@ export type GetImportData = {
     path: {
         /**
          * Import Id
+         *
+         * Id of an import: imp_…, from list_imports
          */
         import_id: string;
     };
@@ -26424,6 +29987,8 @@ export type GetInvitationOfferData = {
     path: {
         /**
          * Secret
+         *
+         * The part of an invitation's link after #
          */
         secret: string;
     };
@@ -26476,6 +30041,8 @@ export type RevokeInvitationData = {
     path: {
         /**
          * Invitation Id
+         *
+         * Id of an invitation: inv_…, from list_invitations
          */
         invitation_id: string;
     };
@@ -26610,6 +30177,8 @@ export type RemoveMemberData = {
     path: {
         /**
          * Member Id
+         *
+         * Id of somebody's membership in the organisation: mem_…, from list_members
          */
         member_id: string;
     };
@@ -26678,6 +30247,8 @@ export type ChangeMemberRoleData = {
     path: {
         /**
          * Member Id
+         *
+         * Id of somebody's membership in the organisation: mem_…, from list_members
          */
         member_id: string;
     };
@@ -26750,6 +30321,8 @@ export type EndMemberSessionsData = {
     path: {
         /**
          * Member Id
+         *
+         * Id of somebody's membership in the organisation: mem_…, from list_members
          */
         member_id: string;
     };
@@ -26812,6 +30385,8 @@ export type ListMemberSessionsData = {
     path: {
         /**
          * Member Id
+         *
+         * Id of somebody's membership in the organisation: mem_…, from list_members
          */
         member_id: string;
     };
@@ -27018,6 +30593,8 @@ export type GetOperationData = {
     path: {
         /**
          * Operation Id
+         *
+         * Id of an operation: op_…, from list_operations or from the answer that began it
          */
         operation_id: string;
     };
@@ -27082,6 +30659,8 @@ export type CancelOperationData = {
     path: {
         /**
          * Operation Id
+         *
+         * Id of an operation: op_…, from list_operations or from the answer that began it
          */
         operation_id: string;
     };
@@ -27150,6 +30729,8 @@ export type PauseOperationData = {
     path: {
         /**
          * Operation Id
+         *
+         * Id of an operation: op_…, from list_operations or from the answer that began it
          */
         operation_id: string;
     };
@@ -27218,6 +30799,8 @@ export type ResumeOperationData = {
     path: {
         /**
          * Operation Id
+         *
+         * Id of an operation: op_…, from list_operations or from the answer that began it
          */
         operation_id: string;
     };
@@ -27286,6 +30869,8 @@ export type RetryOperationData = {
     path: {
         /**
          * Operation Id
+         *
+         * Id of an operation: op_…, from list_operations or from the answer that began it
          */
         operation_id: string;
     };
@@ -27725,6 +31310,8 @@ export type DeleteOrganisationRoleData = {
     path: {
         /**
          * Role Id
+         *
+         * Id of a role that the organisation made: rol_…, from list_organisation_roles
          */
         role_id: string;
     };
@@ -27791,6 +31378,8 @@ export type GetOrganisationRoleData = {
     path: {
         /**
          * Role Id
+         *
+         * Id of a role that the organisation made: rol_…, from list_organisation_roles
          */
         role_id: string;
     };
@@ -27859,6 +31448,8 @@ export type UpdateOrganisationRoleData = {
     path: {
         /**
          * Role Id
+         *
+         * Id of a role that the organisation made: rol_…, from list_organisation_roles
          */
         role_id: string;
     };
@@ -27996,17 +31587,29 @@ export type ListPricesData = {
     query?: {
         /**
          * Provider
+         *
+         * Prices at this provider only: aws, gcp or local
          */
         provider?: string | null;
         /**
          * Region
+         *
+         * Prices of this region only, for example eu-west-1; not those of all regions
          */
         region?: string | null;
+        /**
+         * Prices of this item only
+         */
         item?: Item | null;
         /**
          * Name
+         *
+         * Prices of this machine type or class of storage only
          */
         name?: string | null;
+        /**
+         * Prices on this word only: operator, published or list
+         */
         origin?: Origin | null;
         /**
          * Limit
@@ -28148,6 +31751,8 @@ export type TakeBackPriceData = {
     path: {
         /**
          * Price Id
+         *
+         * Id of a price: prc_…, from list_prices
          */
         price_id: string;
     };
@@ -28210,6 +31815,8 @@ export type GetRestoreData = {
     path: {
         /**
          * Restore Id
+         *
+         * Id of a restore: rst_…, from list_restores
          */
         restore_id: string;
     };
@@ -28268,6 +31875,8 @@ export type PlanTakeOverData = {
     path: {
         /**
          * Restore Id
+         *
+         * Id of a restore: rst_…, from list_restores
          */
         restore_id: string;
     };
@@ -28332,6 +31941,8 @@ export type TakeOverData = {
     path: {
         /**
          * Restore Id
+         *
+         * Id of a restore: rst_…, from list_restores
          */
         restore_id: string;
     };
@@ -28531,6 +32142,8 @@ export type GetServiceAccountData = {
     path: {
         /**
          * Service Account Id
+         *
+         * Id of a service account: sva_…, from list_service_accounts
          */
         service_account_id: string;
     };
@@ -28599,6 +32212,8 @@ export type UpdateServiceAccountData = {
     path: {
         /**
          * Service Account Id
+         *
+         * Id of a service account: sva_…, from list_service_accounts
          */
         service_account_id: string;
     };
@@ -28853,6 +32468,8 @@ export type EndSessionData = {
     path: {
         /**
          * Console Session Id
+         *
+         * Id of somebody's session in the console: ses_…, from list_sessions or list_member_sessions
          */
         console_session_id: string;
     };
@@ -29174,6 +32791,8 @@ export type RevokeTokenData = {
     path: {
         /**
          * Token Id
+         *
+         * Id of an API token: tok_…, from list_tokens
          */
         token_id: string;
     };
@@ -29249,15 +32868,24 @@ export type ListUsageData = {
         to?: string | null;
         /**
          * Cluster Id
+         *
+         * Records of this cluster only, also a deleted one; left out: all. Roles that are only for some clusters must name one
          */
         cluster_id?: string | null;
         /**
          * Node Id
+         *
+         * Records of this node only, also of a deleted one
          */
         node_id?: string | null;
+        /**
+         * Records of this item of the price book only
+         */
         item?: Item | null;
         /**
          * Limit
+         *
+         * Items per page, 1 to 200
          */
         limit?: number;
         /**

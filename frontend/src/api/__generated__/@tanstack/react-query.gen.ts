@@ -1227,7 +1227,7 @@ export const listAlertRulesOptions = (options: Options<ListAlertRulesData>) => q
 /**
  * Update Alert Rule
  *
- * Changes threshold, duration or whether a rule is on, for one cluster. Counts within a minute.
+ * Changes threshold, duration or whether a rule is on, for one cluster. Counts within half a minute.
  */
 export const updateAlertRuleMutation = (options?: Partial<Options<UpdateAlertRuleData>>): UseMutationOptions<UpdateAlertRuleResponse, UpdateAlertRuleError, Options<UpdateAlertRuleData>> => {
     const mutationOptions: UseMutationOptions<UpdateAlertRuleResponse, UpdateAlertRuleError, Options<UpdateAlertRuleData>> = {
