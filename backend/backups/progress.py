@@ -264,7 +264,10 @@ def turned_to(restore_id: str, location_id: str) -> None:
     Restore.objects.filter(id=restore_id, state=RestoreState.RUNNING).update(location_id=location_id)
 
 
+@transaction.atomic
 def fetch_taken_back(node_id: int) -> None:
+    part = RestoreNode.objects.get(id=node_id)
+    Restore.objects.filter(id=part.restore_id).update(fetched_bytes=F("fetched_bytes") - part.fetched_bytes)
     RestoreNode.objects.filter(id=node_id).update(cursor=0, piece_cursor=0, fetched_bytes=0)
 
 

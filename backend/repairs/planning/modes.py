@@ -38,6 +38,7 @@ class TableFacts:
     default_ttl: int = 0
     compaction: str = ""
     has_views: bool = False
+    """Or change data capture: what is written is written elsewhere, too."""
     is_view: bool = False
     incremental: bool = True
     """Whether its engine can repair incrementally at all."""
@@ -80,7 +81,9 @@ def choose(facts: TableFacts, wanted: Wanted, *, checked_ago: float | None) -> C
     if not facts.incremental:
         return Choice(RepairMode.FULL, "Its engine has no incremental repair by ranges.")
     if facts.has_views or facts.is_view:
-        return Choice(RepairMode.FULL, "Tables with materialized views are not repaired incrementally.")
+        return Choice(
+            RepairMode.FULL, "Tables with materialized views or change data capture are not repaired incrementally."
+        )
     if wanted.wish is RepairWish.INCREMENTAL:
         return Choice(RepairMode.INCREMENTAL, "Its policy says so.")
     if checked_ago is not None and checked_ago >= deadline_of(facts, wanted):

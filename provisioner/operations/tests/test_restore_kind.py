@@ -124,8 +124,10 @@ def test_a_damaged_object_ends_it_before_anything_is_changed(world: BackupWorld,
     assert name.rpartition("/")[2] in ended
     assert [sorted(rows) for rows in world.rows()] == [[99]] * 3
     operations.cancel(world.who, operation.id)
+    assert Restore.objects.latest("id").fetched_bytes > 0
     assert world.ended(operation).startswith("cancelled")
     assert world.held(lambda held: held.restores) == [{}, {}, {}]
+    assert Restore.objects.latest("id").fetched_bytes == 0
 
 
 def test_a_changed_manifest_ends_it(world: BackupWorld) -> None:
