@@ -40,6 +40,11 @@ class Cluster(models.Model):
     expiry_warning_at = models.DateTimeField(null=True, help_text="When receivers of alerts are told that it will be")
     expiry_told_at = models.DateTimeField(null=True, help_text="They were told, and not yet that this is over")
     healing_mode = models.CharField(max_length=8, default=HealingMode.ACT)
+    healing_held = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Since the control plane's own database was restored, until somebody has compared it with the clouds",
+    )
     healing_grace_seconds = models.PositiveIntegerField(
         default=300, help_text="Seconds a machine must be dead before its node is replaced"
     )

@@ -20,7 +20,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from backend.clusters import vault
-from backend.clusters.models import Secret
+from backend.clusters.models import Cluster, Secret
 from backend.core.master_keys import keyring
 from backend.core.secrets import SecretUnreadable
 
@@ -86,6 +86,11 @@ def restore(folder: Path, *, replace: bool) -> Description:
     connection.close()
     _load(folder / _DUMP)
     return description
+
+
+def hold_healing() -> int:
+    """So that nothing is bought for clusters that were deleted since the back-up. How many are living."""
+    return Cluster.objects.filter(deleted_at=None).update(healing_held=True)
 
 
 def open_all_secrets() -> int:

@@ -93,7 +93,15 @@ Decision = Nothing | StartMachine | StartEngine | Replace | PauseHeavyWork
 ONLY_TOLD = "Nothing is done: healing of this cluster is switched to telling only."
 
 
+HELD = (
+    "Nothing is done: the control plane's own database was restored, so this cluster may have been changed or deleted "
+    "since. Whoever runs the installation looks, and lets healing go on (manage.py resume_healing)."
+)
+
+
 def decide(situation: Situation) -> Decision:
+    if situation.cluster.healing_held:
+        return Nothing(HELD)
     if situation.cluster.healing_mode == HealingMode.TELL:
         return Nothing(ONLY_TOLD)
     if situation.is_being_healed:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db.models import F
 
 from backend.changes import actions as changes
 from backend.changes.schemas import RollingRestart
 from backend.clusters.models import Ceiling, Cluster, Node
 from backend.clusters.states import NodeState
+from backend.config.database_backup import hold_healing
 from backend.findings.models import Finding
 from backend.operations.models import Operation, OperationStep
 from provisioner import runner
@@ -185,6 +187,21 @@ def test_told_only_means_told_only(world: ClusterWorld) -> None:
     assert only_finding().action.startswith("Nothing is done: healing of this cluster is switched to telling only")
     assert replacements() == []
     assert living(world)[0].state == NodeState.DOWN
+
+
+def test_after_a_restore_of_the_database_it_is_told_only_until_somebody_has_looked(world: ClusterWorld) -> None:
+    assert hold_healing() == 1
+    power(world, living(world)[0], "kill")
+    for _ in range(2):
+        reconcile()
+        grow_older(1000)
+    assert only_finding().action.startswith("Nothing is done: the control plane's own database was restored")
+    assert replacements() == []
+    with pytest.raises(CommandError, match="Healing is not held of clu_other"):
+        call_command("resume_healing", "clu_other")
+    call_command("resume_healing", world.cluster_id)
+    reconcile()
+    assert len(replacements()) == 1
 
 
 def test_so_many_a_day_and_no_more(world: ClusterWorld) -> None:

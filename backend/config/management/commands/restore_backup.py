@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from backend.config.database_backup import BackUpError, open_all_secrets, restore
+from backend.config.database_backup import BackUpError, hold_healing, open_all_secrets, restore
 
 
 class Command(BaseCommand):
@@ -20,7 +20,13 @@ class Command(BaseCommand):
         try:
             restored = restore(options["folder"], replace=options["replace"])
             call_command("migrate", interactive=False, verbosity=0)
+            held = hold_healing()
             opened = open_all_secrets()
         except BackUpError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Restored what was there at {restored.made_at}. {opened} secrets open with this master key.")
+        if held:
+            self.stdout.write(
+                f"Healing of {held} clusters only tells for now: what was deleted since would be made anew. Compare "
+                "them with what the clouds have, delete again what is gone, then run resume_healing."
+            )
