@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 EVERY_SECONDS = 1.0
 _SHORTEST = 8
@@ -160,9 +161,17 @@ def _words(secret: bytes, what: str) -> Iterator[tuple[str, str]]:
         # The first lines of a key tell its kind only.
         yield max(text.splitlines()[2:-1] or [text.splitlines()[1]], key=len), what
     elif text.startswith("{"):
-        yield from ((value, what) for value in _leaves(json.loads(text)) if len(value) >= _SHORTEST)
+        yield from ((value, what) for value in map(_secret_part, _leaves(json.loads(text))) if len(value) >= _SHORTEST)
     elif len(text.strip()) >= _SHORTEST:
         yield text.strip(), what
+
+
+def _secret_part(value: str) -> str:
+    """Of an address what comes after the host: that much of it is shown, so that people know it again."""
+    if not value.startswith(("http://", "https://")):
+        return value
+    url = urlsplit(value)
+    return url._replace(scheme="", netloc="").geturl()
 
 
 def _leaves(value: object) -> Iterator[str]:

@@ -43,4 +43,6 @@ def test_secrets_are_looked_for_as_they_would_be_written() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nMIGHAgEA\nthe-second-line\nthe-last\n-----END PRIVATE KEY-----\n"
     assert dict(_words(pem.encode(), "key")) == {"the-second-line": "key"}
     assert dict(_words(json.dumps({"a": ["long enough", "short"]}).encode(), "x")) == {"long enough": "x"}
+    address = {"url": "https://hooks.example/T012/B345?key=abc", "other": "https://hooks.example"}
+    assert dict(_words(json.dumps(address).encode(), "x")) == {"/T012/B345?key=abc": "x"}
     assert dict(_words(b"\xff" * 9, "key")) == {"////////////": "key"}

@@ -63,12 +63,22 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 /** No violation of WCAG 2.2 A and AA on the page as it is now. */
 export async function expectAccessible(page: Page): Promise<void> {
+  await stillness(page);
   await expectNoViolation(new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]));
 }
 
 /** Enough contrast on a page that was found accessible in the other colours: between light and dark, only they differ. */
 export async function expectContrast(page: Page): Promise<void> {
+  await stillness(page);
   await expectNoViolation(new AxeBuilder({ page }).withRules(["color-contrast"]));
+}
+
+/** What fades in has its colours when it is there; what turns for ever is not waited for. */
+async function stillness(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const ending = document.getAnimations().filter((each) => each.effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.all(ending.map((each) => each.finished.catch(() => undefined)));
+  });
 }
 
 async function expectNoViolation(rules: AxeBuilder): Promise<void> {
