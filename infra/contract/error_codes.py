@@ -21,15 +21,18 @@ LISTED = SOURCES / "config" / "error_codes.json"
 PAGE = CHECKOUT / "docs" / "errors.md"
 _ROOT = "DomainError"
 
-# By file: what takes a code besides errors themselves, at which place (or under which name), and its status.
+# By file or folder: what takes a code besides errors themselves, at which place (or under which name), and its status.
 CARRIERS: dict[str, dict[str, tuple[int | str, int]]] = {
     "access/actions.py": {"_refuse": (0, 409), "_raise": (1, 422)},
     "alerts/receiver_actions.py": {"_check_rate": (1, 429)},
     "cloud_accounts/room.py": {"Shortage": ("code", 409)},
+    "changes/": {"Refused": (0, 409), "__init__": (0, 409)},
     "clusters/ceilings.py": {"Exceeded": (0, 409)},
     "clusters/ordering.py": {"add": (0, 422), "unknown": (0, 422)},
     "console/cql.py": {"NotOneStatement": (0, 422)},
 }
+_WRONG_WORD = "wrong_word"
+"""With it a refusal of a change is of the request, not of the cluster's state."""
 # What ends in an error elsewhere: these hand on a code that a carrier was given.
 _HANDED_ON = {"access/actions.py", "alerts/receiver_actions.py", "clusters/ordering.py", "console/actions.py"}
 
@@ -129,9 +132,12 @@ def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tupl
         given = next((one.value for one in call.keywords if one.arg == "status"), None)
         own = int(str(given.value)) if isinstance(given, ast.Constant) else status
         yield code, own, _words(call.args[1]) if len(call.args) > 1 else ""
+    carriers = CARRIERS.get(file) or CARRIERS.get(f"{file.partition('/')[0]}/", {})
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (carrier := CARRIERS.get(file, {}).get(_name(node.func))):
+        if isinstance(node, ast.Call) and (carrier := carriers.get(_name(node.func))):
             place, status = carrier
+            if any(one.arg == _WRONG_WORD for one in node.keywords):
+                status = 422
             given = _argument(node, place)
             code = None if given is None else _text(given, constants)
             if code is not None:
