@@ -7,7 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower
 
-from backend.accounts.states import Held, Permission, Role
+from backend.accounts.states import DeletionRequestState, DeletionTarget, Held, Permission, Role
 from backend.core import ids
 
 _CUSTOM_HAS_ROLE = models.Q(role=Role.CUSTOM, custom_role__isnull=False) | (
@@ -25,6 +25,9 @@ class Organisation(models.Model):
         null=True, help_text="Days that API tokens live when their order does not say; null: for ever"
     )
     token_days_max = models.PositiveIntegerField(null=True, help_text="Days that they may live at most; null: for ever")
+    deletes_need_two = models.BooleanField(
+        default=False, db_default=False, help_text="What goes for good is deleted when a second person has confirmed it"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -215,6 +218,51 @@ class ApiToken(models.Model):
             models.CheckConstraint(
                 condition=models.Q(user__isnull=True) ^ models.Q(service_account__isnull=True),
                 name="api_token_of_one",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+_OPEN = [DeletionRequestState.PENDING.value, DeletionRequestState.CONFIRMED.value]
+
+
+class DeletionRequest(models.Model):
+    """One person wants something gone for good, and another one is to confirm it (second_person.py)."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_deletion_request_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="deletion_requests")
+    target_type = models.CharField(max_length=16, choices=[(each.value, each.value) for each in DeletionTarget])
+    target_id = models.CharField(max_length=40)
+    target_name = models.CharField(max_length=100, help_text="Of a backup: of its cluster")
+    cluster_id = models.CharField(max_length=40, blank=True, help_text="That it is about, or that the backup is of")
+    state = models.CharField(max_length=16, default=DeletionRequestState.PENDING)
+    requested_by = models.CharField(max_length=200)
+    requested_by_user_id = models.CharField(max_length=40)
+    confirmed_by = models.CharField(max_length=200, blank=True)
+    confirmed_by_user_id = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+    closed_by = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["organisation", "-id"], name="deletion_request_list")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "target_type", "target_id"],
+                condition=models.Q(state__in=_OPEN),
+                name="deletion_request_open_once",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(requested_by_user_id=models.F("confirmed_by_user_id")),
+                name="deletion_request_of_two",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state=DeletionRequestState.CONFIRMED) | ~models.Q(confirmed_by_user_id=""),
+                name="deletion_request_confirmed_by_somebody",
             ),
         ]
 

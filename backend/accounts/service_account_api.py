@@ -87,7 +87,7 @@ def update_service_account(request: HttpRequest, service_account_id: str, change
     response=schemas.AccessSettings,
 )
 def get_access_settings(request: HttpRequest) -> Any:
-    """What holds for the API tokens of the organisation."""
+    """What holds for the API tokens of the organisation, and whether deletes take two people."""
     return settings.get_settings(identity(request))
 
 
@@ -98,5 +98,8 @@ def get_access_settings(request: HttpRequest) -> Any:
     response=schemas.AccessSettings,
 )
 def update_access_settings(request: HttpRequest, change: schemas.AccessSettingsChange) -> Any:
-    """Changes what holds for API tokens that are made from now on. What is left out stays; null takes a limit away."""
+    """Changes what holds for API tokens that are made from now on, and whether deletes take two people.
+
+    What is left out stays; null takes a limit away.
+    """
     return settings.update_settings(identity(request), change.model_dump(exclude_unset=True))

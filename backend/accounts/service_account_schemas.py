@@ -81,6 +81,10 @@ class AccessSettings(Schema):
         "where that is null, too"
     )
     token_days_max: int | None = Field(description="Days that API tokens may live at most; null: for ever")
+    deletes_need_two: bool = Field(
+        description="Whether clusters and backups are deleted only when a second person has confirmed it "
+        "(create_deletion_request)"
+    )
 
 
 class AccessSettingsChange(RequestBody):
@@ -100,4 +104,9 @@ class AccessSettingsChange(RequestBody):
         le=3650,
         description="Days that API tokens may live at most; null: for ever. Those that are there keep their time",
         examples=[365],
+    )
+    deletes_need_two: bool = Field(
+        False,
+        description="true: clusters and backups are deleted only when a second person has confirmed it. false again "
+        "takes a second person, too: create_deletion_request with target_type access_settings; left out: stays",
     )

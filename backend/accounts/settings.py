@@ -4,13 +4,14 @@ from typing import Any
 
 from django.db import transaction
 
+from backend.accounts import second_person
 from backend.accounts.models import Organisation
 from backend.accounts.queries import Identity, require
-from backend.accounts.states import Permission
+from backend.accounts.states import DeletionTarget, Permission
 from backend.audit import actions as audit
 from backend.core.errors import Invalid
 
-_COLUMNS = ("token_days_default", "token_days_max")
+_COLUMNS = ("token_days_default", "token_days_max", "deletes_need_two")
 
 
 def get_settings(who: Identity) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def get_settings(who: Identity) -> dict[str, Any]:
 
 @transaction.atomic
 def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Raises Forbidden, Invalid."""
+    """Raises Forbidden, Invalid; Conflict where one person alone would let one person delete."""
     require(who, Permission.MEMBERS_WRITE)
     Organisation.objects.select_for_update().get(id=who.organisation_id)
     before = get_settings(who)
@@ -35,6 +36,10 @@ def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
         )
     changed = {name: value for name, value in after.items() if before[name] != value}
     if changed:
+        agreed: dict[str, str] = {}
+        if changed.get("deletes_need_two") is False:
+            target = DeletionTarget.ACCESS_SETTINGS
+            agreed = second_person.agreed(who, target, who.organisation_id, name="")
         Organisation.objects.filter(id=who.organisation_id).update(**changed)
         audit.record(
             who,
@@ -42,6 +47,6 @@ def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
             target_type="organisation",
             target_id=who.organisation_id,
             before={name: before[name] for name in changed},
-            after=changed,
+            after=changed | agreed,
         )
     return after

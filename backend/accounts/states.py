@@ -83,6 +83,24 @@ NOT_BY_TAGS: dict[Permission, str] = {
 """What a role that holds for some clusters only cannot hold, and why."""
 
 
+class DeletionTarget(StrEnum):
+    """What goes for good, and so takes two people where the organisation wants it (second_person.py)."""
+
+    CLUSTER = "cluster"
+    BACKUP = "backup"
+    ACCESS_SETTINGS = "access_settings"
+    """Deletes will not need two any more. The id is the organisation's."""
+
+
+class DeletionRequestState(StrEnum):
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    DONE = "done"
+    """Used, or what it was about has gone otherwise."""
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+
+
 @dataclass(frozen=True)
 class Held:
     """A custom role as somebody holds it. ``tags``: it is only for clusters that have one of the values of each key."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
+from backend.accounts import second_person
 from backend.accounts.queries import Identity, require
-from backend.accounts.states import Permission
+from backend.accounts.states import DeletionTarget, Permission
 from backend.backups import plans, vault_keys
 from backend.backups.location_actions import start_purge
 from backend.backups.location_queries import location_for, open_work
@@ -157,9 +158,11 @@ def delete_backup(who: Identity, backup_id: str) -> dict[str, Any]:
     )
     if reason:
         raise Conflict("backup_cannot_be_deleted", reason, hint="Look at the backup.")
+    agreed = second_person.agreed(who, DeletionTarget.BACKUP, row.id, name=row.cluster_name)
     Backup.objects.filter(id=row.id).update(state=BackupState.DELETING)
     operation = start_purge(row.location, who.organisation_id, actor=who.actor)
-    record(who, "backup.delete", "cluster", row.cluster_id, row.cluster_name, before={"backup": row.id})
+    was = {"backup": row.id}
+    record(who, "backup.delete", "cluster", row.cluster_id, row.cluster_name, before=was, after=agreed or None)
     return {"backup": get_backup(who, row.id, details=False), "operation": get_operation(who, operation.id)}
 
 

@@ -189,7 +189,10 @@ def get_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
 
 @router.delete("/backups/{backup_id}", operation_id="delete_backup", response=STARTED)
 def delete_backup(request: HttpRequest, backup_id: str) -> HttpResponse:
-    """Takes a backup away: its manifests at once, what only it needs a day later."""
+    """Takes a backup away: its manifests at once, what only it needs a day later.
+
+    Where deletes take two people (get_access_settings), a second person has confirmed a deletion request for it first.
+    """
     return prepared(actions.delete_backup(identity(request), backup_id), status=202)
 
 

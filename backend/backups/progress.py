@@ -8,6 +8,8 @@ from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
+from backend.accounts import second_person
+from backend.accounts.states import DeletionTarget
 from backend.backups import objects, timing
 from backend.backups.models import (
     Backup,
@@ -216,6 +218,7 @@ def expire(backup_ids: Sequence[str]) -> None:
     Backup.objects.filter(id__in=backup_ids).exclude(state__in=[BackupState.RUNNING, BackupState.DELETED]).update(
         state=BackupState.DELETING
     )
+    second_person.gone(DeletionTarget.BACKUP, backup_ids)
 
 
 def to_delete(location_id: str, organisation_id: str) -> list[Backup]:

@@ -11,8 +11,9 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from backend.accounts import second_person
 from backend.accounts.queries import Identity, require
-from backend.accounts.states import Permission
+from backend.accounts.states import DeletionTarget, Permission
 from backend.audit import actions as audit
 from backend.catalog.models import Region
 from backend.catalog.queries import connection_kinds, has_firewall
@@ -235,8 +236,11 @@ def set_maintenance_windows(who: Identity, cluster_id: str, wanted: MaintenanceW
 
 
 @transaction.atomic
-def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
-    """Takes a cluster and its data away for good. Raises NotFound, Forbidden, Conflict."""
+def delete(who: Identity, cluster_id: str, *, by_itself: bool = False) -> dict[str, Any]:
+    """Takes a cluster and its data away for good. Raises NotFound, Forbidden, Conflict.
+
+    `by_itself`: its time is over, as was said when it was ordered, so no second person is asked.
+    """
     require(who, Permission.CLUSTERS_WRITE)
     cluster = _locked(who, cluster_id)
     busy = open_operation(cluster.id)
@@ -248,12 +252,17 @@ def delete(who: Identity, cluster_id: str) -> dict[str, Any]:
             f"The cluster {cluster.name} is protected against termination.",
             hint="Switch termination protection off first (update_cluster).",
         )
+    agreed: dict[str, str] = {}
+    if by_itself:
+        second_person.gone(DeletionTarget.CLUSTER, [cluster.id])
+    else:
+        agreed = second_person.agreed(who, DeletionTarget.CLUSTER, cluster.id, name=cluster.name)
     Cluster.objects.filter(id=cluster.id).update(state=ClusterState.DELETING)
     nodes = list(cluster.nodes.filter(deleted_at=None).select_related("datacenter").order_by("position"))
     groups = plans.delete_cluster(nodes, connections=bool(connection_kinds(cluster.provider)))
     first = next(step.name for group in groups for step in group)
     operation = _start(who, cluster, "delete_cluster", groups, plans.DELETE_SECONDS, cancellable_until=first)
-    _record(who, cluster, "cluster.delete", before={"state": cluster.state})
+    _record(who, cluster, "cluster.delete", before={"state": cluster.state}, after=agreed or None)
     return _started(who, cluster.id, operation)
 
 

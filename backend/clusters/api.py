@@ -98,7 +98,10 @@ def set_maintenance_windows(
 
 @router.delete("/clusters/{cluster_id}", operation_id="delete_cluster", response={202: schemas.ClusterStarted})
 def delete_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Deletes a cluster with all its data, for good."""
+    """Deletes a cluster with all its data, for good.
+
+    Where deletes take two people (get_access_settings), a second person has confirmed a deletion request for it first.
+    """
     return prepared(actions.delete(identity(request), cluster_id), status=202)
 
 

@@ -11,6 +11,8 @@ from django.db import transaction
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Now
 
+from backend.accounts import second_person
+from backend.accounts.states import DeletionTarget
 from backend.clusters import machine_lives, vault
 from backend.clusters.models import Cluster, Datacenter, Node, NodeEnrolment
 from backend.clusters.states import ClusterState, NodeState, SecretPurpose
@@ -128,6 +130,7 @@ def cluster_deleted(cluster_id: str) -> bool:
         state=NodeState.DELETED, state_reason="", deleted_at=Now()
     )
     vault.destroy(cluster_id)
+    second_person.gone(DeletionTarget.CLUSTER, [cluster_id])
     return changed
 
 

@@ -36,6 +36,7 @@ from backend.console.api import router as console
 from backend.core import idempotency
 from backend.core.errors import Invalid, error_response
 from backend.costs.api import router as costs
+from backend.deletions.api import router as deletions
 from backend.diagnostics.api import router as diagnostics
 from backend.findings.api import router as findings
 from backend.images.api import router as images
@@ -206,6 +207,7 @@ api.add_router("", connections)
 api.add_router("", backups)
 api.add_router("", imports)
 api.add_router("", drills)
+api.add_router("", deletions)
 api.add_router("", metrics)
 api.add_router("", alerts)
 api.add_router("", advisor)

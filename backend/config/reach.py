@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Model
 from django.http import HttpRequest
 
+from backend.accounts.models import DeletionRequest
 from backend.accounts.queries import Identity
 from backend.backups.drill_queries import drill_not_found
 from backend.backups.models import Backup, Drill, Restore
@@ -20,6 +21,7 @@ from backend.backups.restores import restore_not_found
 from backend.clusters.queries import cluster_not_found
 from backend.clusters.reach import clusters, limit_in_words
 from backend.core.errors import Forbidden, NotFound
+from backend.deletions.queries import deletion_request_not_found
 from backend.imports.models import Import
 from backend.imports.queries import import_not_found
 from backend.operations.models import Operation
@@ -30,6 +32,7 @@ View = Callable[..., Any]
 # Things that are reached by an id of their own, and are of a cluster.
 _OF_A_CLUSTER: Mapping[str, tuple[type[Model], Callable[[], NotFound]]] = {
     "backup_id": (Backup, backup_not_found),
+    "deletion_request_id": (DeletionRequest, deletion_request_not_found),
     "drill_id": (Drill, drill_not_found),
     "import_id": (Import, import_not_found),
     "restore_id": (Restore, restore_not_found),
@@ -39,10 +42,13 @@ NARROWED = frozenset(
         "list_alerts",
         "list_backups",
         "list_clusters",
+        "list_deletion_requests",
         "list_findings",
         "list_firing_alerts",
         "list_operations",
         "stream_events",
+        # It looks for its target among clusters that the caller reaches.
+        "create_deletion_request",
         # These plan by clusters that the caller reaches.
         "get_sizing_choices",
         "plan_size",

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "backend.costs",
     "backend.budgets",
     "backend.test_drives",
+    "backend.deletions",
     "backend.config",
 ]
 

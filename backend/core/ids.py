@@ -176,6 +176,10 @@ def new_ceiling_id() -> str:
     return new_id("cei")
 
 
+def new_deletion_request_id() -> str:
+    return new_id("dlr")
+
+
 def new_audit_id() -> str:
     return new_id("aud")
 

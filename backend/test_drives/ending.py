@@ -65,7 +65,7 @@ def _one_step(cluster: Cluster) -> bool:
         return True
     if open_operation(cluster.id) is not None:
         return False
-    clusters.delete(who, cluster.id)
+    clusters.delete(who, cluster.id, by_itself=True)
     log.info("test drive over", cluster_id=cluster.id)
     return True
 

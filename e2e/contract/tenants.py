@@ -84,6 +84,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         ApiToken,
         ConsoleSession,
         CustomRole,
+        DeletionRequest,
         Invitation,
         Membership,
         Organisation,
@@ -393,6 +394,16 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         created_by=owner.email,
     )
     ceiling = Ceiling.objects.create(organisation=organisation, cluster=cluster, nodes=1_000, changed_by=owner.email)
+    deletion = DeletionRequest.objects.create(
+        organisation=organisation,
+        target_type="cluster",
+        target_id=cluster.id,
+        target_name=cluster.name,
+        cluster_id=cluster.id,
+        requested_by=f"colleague@{name}.example",
+        requested_by_user_id=colleague.id,
+        expires_at=now + timedelta(hours=24),
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -431,6 +442,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         "diagnosis_id": diagnosis.id,
         "session_id": session.id,
         "console_session_id": browser.id,
+        "deletion_request_id": deletion.id,
         "statement_id": statement.id,
         "advice_id": advice.id,
         "change_id": change.id,

@@ -74,6 +74,10 @@ MENTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ),
     ("update_service_account", "custom_role_id", "role_id", {"role": "custom"}),
     ("create_token", "service_account_id", "service_account_id", {"name": "x", "scopes": ["clusters:read"]}),
+    ("create_deletion_request", "target_id", "cluster_id", {"target_type": "cluster"}),
+    ("create_deletion_request", "target_id", "backup_id", {"target_type": "backup"}),
+    ("create_deletion_request", "target_id", "organisation_id", {"target_type": "access_settings"}),
+    ("list_deletion_requests", "target_id", "cluster_id", {}),
     ("get_cluster_metrics", "node_id", "node_id", {}),
     ("get_costs", "cluster_id", "cluster_id", {}),
     ("get_cost_changes", "cluster_id", "cluster_id", {}),
@@ -119,6 +123,7 @@ def owners(api: Api) -> dict[str, Any]:
         "cloud-accounts",
         "alert-receivers",
         "operations",
+        "deletion-requests",
     )
     return {path: [_still(item) for item in items(api, path)] for path in listed}
 

@@ -101,6 +101,7 @@ def test_lists_hold_only_what_is_ones_own(api: Api) -> None:
         "backup-locations",
         "budgets",
         "ceilings",
+        "deletion-requests",
     ):
         answer = httpx.get(f"{api.url}/api/v1/{path}", headers=api.headers(api.tenants.stranger_token), timeout=30)
         assert answer.status_code == 200, answer.text

@@ -131,6 +131,11 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     (page) => expect(page.getByRole("heading", { name: "Open invitations" })).toBeVisible(),
   ],
   ["tokens", () => "/tokens", (page) => expect(page.getByRole("row", { name: /bootstrap/ })).toBeVisible()],
+  [
+    "deletion-requests",
+    () => "/deletion-requests",
+    (page) => expect(page.getByText("One person is enough to delete clusters and backups.")).toBeVisible(),
+  ],
   ["audit", () => "/audit", (page) => expect(page.getByText("cluster.create").first()).toBeVisible()],
   ["not-found", () => "/nowhere", (page) => expect(page.getByRole("heading", { level: 1 })).toBeVisible()],
 ];

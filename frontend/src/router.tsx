@@ -22,6 +22,7 @@ import {
   clustersQuery,
   costChangesQuery,
   costForecastQuery,
+  deletionRequestsQuery,
   descriptionQuery,
   firingAlertsQuery,
   imagesQuery,
@@ -358,6 +359,15 @@ const serviceAccountsRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/service-accounts"), "ServiceAccountsPage"),
 });
 
+const deletionRequestsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/deletion-requests",
+  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps: { after } }) => void queryClient.prefetchQuery(deletionRequestsQuery(lastCursor(after))),
+  component: lazyRouteComponent(() => import("./pages/deletion-requests"), "DeletionRequestsPage"),
+});
+
 const auditRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/audit",
@@ -427,6 +437,7 @@ export const router = createRouter({
       membersRoute,
       rolesRoute,
       serviceAccountsRoute,
+      deletionRequestsRoute,
       auditRoute,
       apiReferenceRoute,
       apiOperationRoute,

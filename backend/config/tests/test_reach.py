@@ -140,7 +140,15 @@ def test_few_routes_are_refused_for_their_form_before_anybody_is_asked(tenant: T
     assert len(formal) < 0.15 * len(answers), formal
 
 
-OWN_IDS = ("{cluster_id}", "{backup_id}", "{drill_id}", "{import_id}", "{operation_id}", "{restore_id}")
+OWN_IDS = (
+    "{cluster_id}",
+    "{backup_id}",
+    "{deletion_request_id}",
+    "{drill_id}",
+    "{import_id}",
+    "{operation_id}",
+    "{restore_id}",
+)
 PUBLIC = {"accept_invitation", "get_invitation_offer", "get_session"}
 
 

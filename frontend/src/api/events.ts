@@ -57,6 +57,7 @@ const LISTS = new Set([
   "listBackups",
   "listClusterBackups",
   "listBackupLocations",
+  "listDeletionRequests",
 ]);
 
 /** Whether what a query shows may have changed. Exported for its test. */

@@ -66,6 +66,7 @@ export type {
   Credentials,
   DatabaseRole,
   DatabaseRoles,
+  DeletionRequest,
   Diagnosis,
   DiagnosisDetail,
   Diagnostics,

@@ -176,6 +176,15 @@ export const serviceAccountsQuery = (cursor?: string) => ({
 
 export const accessSettingsQuery = () => generated.getAccessSettingsOptions();
 
+export const deletionRequestsQuery = (cursor?: string) => ({
+  ...generated.listDeletionRequestsOptions({ query: { limit: PAGE_SIZE, cursor } }),
+  placeholderData: keepPreviousData,
+});
+
+/** Of a cluster, a backup or the organisation: the one that waits or is confirmed, if there is one. */
+export const openDeletionRequestQuery = (targetId: string) =>
+  generated.listDeletionRequestsOptions({ query: { target_id: targetId, open: true, limit: 1 } });
+
 export const roleChoicesQuery = () => ({ ...generated.getRoleChoicesOptions(), staleTime: Number.POSITIVE_INFINITY });
 
 export const invitationsQuery = () => generated.listInvitationsOptions({ query: { limit: 200 } });
@@ -514,6 +523,7 @@ export {
   checkClusterOrderMutation,
   cloneClusterMutation,
   closeCqlSessionMutation,
+  confirmDeletionRequestMutation,
   createAlertReceiverMutation,
   createAlertSilenceMutation,
   createBackupLocationMutation,
@@ -522,6 +532,7 @@ export {
   createBudgetMutation,
   createCloudAccountMutation,
   createClusterMutation,
+  createDeletionRequestMutation,
   createImportMutation,
   createInvitationMutation,
   createNetworkConnectionMutation,
@@ -596,6 +607,7 @@ export {
   updateOrganisationRoleMutation,
   updateServiceAccountMutation,
   verifyBackupMutation,
+  withdrawDeletionRequestMutation,
 } from "./__generated__/@tanstack/react-query.gen";
 
 /** Everything on the screen is asked for again. After a mutation; the event stream does the finer work. */

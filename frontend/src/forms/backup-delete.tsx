@@ -2,8 +2,11 @@ import Box from "@cloudscape-design/components/box";
 import { useMutation } from "@tanstack/react-query";
 import { type Backup, deleteBackupMutation, refresh } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
+import { useSecondPerson } from "../hooks/use-second-person";
+import { DeletionAskModal } from "./deletion-ask";
 
 export function BackupDeleteModal({ backup, onDismiss }: { backup: Backup; onDismiss: () => void }) {
+  const second = useSecondPerson(backup.id);
   const remove = useMutation({
     ...deleteBackupMutation(),
     onSuccess: () => {
@@ -11,6 +14,17 @@ export function BackupDeleteModal({ backup, onDismiss }: { backup: Backup; onDis
       return refresh();
     },
   });
+  if (second.isPending) return null;
+  if (second.isMissing)
+    return (
+      <DeletionAskModal
+        title={`Ask to delete a backup of ${backup.cluster_name}?`}
+        targetType="backup"
+        targetId={backup.id}
+        request={second.request}
+        onDismiss={onDismiss}
+      />
+    );
   return (
     <ConfirmModal
       title={`Delete a backup of ${backup.cluster_name}?`}

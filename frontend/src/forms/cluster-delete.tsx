@@ -6,9 +6,12 @@ import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Cluster, deleteClusterMutation, refresh } from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
+import { useSecondPerson } from "../hooks/use-second-person";
+import { DeletionAskModal } from "./deletion-ask";
 
 export function ClusterDeleteModal({ cluster, onDismiss }: { cluster: Cluster; onDismiss: () => void }) {
   const router = useRouter();
+  const second = useSecondPerson(cluster.id);
   const [typed, setTyped] = useState("");
   const remove = useMutation({
     ...deleteClusterMutation(),
@@ -18,6 +21,17 @@ export function ClusterDeleteModal({ cluster, onDismiss }: { cluster: Cluster; o
       await router.navigate({ to: "/operations/$operationId", params: { operationId: operation.id } });
     },
   });
+  if (second.isPending) return null;
+  if (second.isMissing)
+    return (
+      <DeletionAskModal
+        title={`Ask to delete ${cluster.name}?`}
+        targetType="cluster"
+        targetId={cluster.id}
+        request={second.request}
+        onDismiss={onDismiss}
+      />
+    );
   return (
     <ConfirmModal
       title={`Delete ${cluster.name}?`}

@@ -18,6 +18,7 @@ const SECTIONS: Record<string, string> = {
   roles: "Roles",
   "service-accounts": "Service accounts",
   tokens: "API tokens",
+  "deletion-requests": "Deletion requests",
   audit: "Audit log",
   sessions: "Sessions",
 };

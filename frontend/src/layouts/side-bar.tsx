@@ -32,6 +32,7 @@ export function SideBar() {
         { type: "link", text: "Roles", href: "/roles" },
         { type: "link", text: "Service accounts", href: "/service-accounts" },
         { type: "link", text: "API tokens", href: "/tokens" },
+        { type: "link", text: "Deletion requests", href: "/deletion-requests" },
         { type: "link", text: "Audit log", href: "/audit" },
         { type: "divider" },
         { type: "link", text: "API reference", href: "/api-reference" },

@@ -6,6 +6,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Suspense } from "react";
 import { type Cluster, clusterQuery, useLiveQuery } from "../api";
 import { ChangeMenu } from "../components/change-menu";
+import { DeletionNotice } from "../components/deletion-request";
 import { QueryView } from "../components/query-view";
 import { ClusterStateBadge } from "../components/states";
 import { TestDriveBadge } from "../components/test-drive-badge";
@@ -47,9 +48,12 @@ function ClusterView({ cluster }: { cluster: Cluster }) {
         </Header>
       }
     >
-      <Suspense key={tab} fallback={<StatusIndicator type="loading">Loading</StatusIndicator>}>
-        <Content cluster={cluster} />
-      </Suspense>
+      <SpaceBetween size="l">
+        <DeletionNotice targetId={cluster.id} />
+        <Suspense key={tab} fallback={<StatusIndicator type="loading">Loading</StatusIndicator>}>
+          <Content cluster={cluster} />
+        </Suspense>
+      </SpaceBetween>
     </ContentLayout>
   );
 }

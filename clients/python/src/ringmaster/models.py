@@ -21,6 +21,11 @@ class AccessSettings(Model):
     Days that API tokens may live at most; null: for ever
     """
 
+    deletes_need_two: bool
+    """
+    Whether clusters and backups are deleted only when a second person has confirmed it (create_deletion_request)
+    """
+
 
 class AccessSettingsChange(Model):
     """
@@ -38,6 +43,11 @@ class AccessSettingsChange(Model):
     token_days_max: int | None = None
     """
     Days that API tokens may live at most; null: for ever. Those that are there keep their time
+    """
+
+    deletes_need_two: bool = False
+    """
+    true: clusters and backups are deleted only when a second person has confirmed it. false again takes a second person, too: create_deletion_request with target_type access_settings; left out: stays
     """
 
 
@@ -1697,6 +1707,27 @@ class DatacenterNetwork(Model):
     """
     Addresses of the nodes; the other side of a peering routes them to it. null: not known yet
     """
+
+
+class DeletionRequestFilter(Model):
+    target_id: str | None = None
+    """
+    Only those about this cluster, backup or organisation
+    """
+
+    open: bool = False
+    """
+    true: only those that wait, or are confirmed and not used yet
+    """
+
+
+DeletionRequestState = TypeAliasType("DeletionRequestState", Literal["pending", "confirmed", "done", "withdrawn", "expired"] | str)
+
+
+DeletionTarget = TypeAliasType("DeletionTarget", Literal["cluster", "backup", "access_settings"] | str)
+"""
+What goes for good, and so takes two people where the organisation wants it (second_person.py).
+"""
 
 
 DeliveryKind = TypeAliasType("DeliveryKind", Literal["alerts", "budgets", "operations", "audit", "test"] | str)
@@ -8116,6 +8147,100 @@ class DatabaseRoles(Model):
     allowed_actions: list[AllowedAction]
     """
     What the caller may do now: create_role and refresh_roles
+    """
+
+
+class DeletionRequest(Model):
+    id: str
+    """
+    dlr_…; confirm_deletion_request and withdraw_deletion_request take it
+    """
+
+    target_type: DeletionTarget
+    """
+    cluster or backup; access_settings: that deletes do not need two people any more
+    """
+
+    target_id: str
+    """
+    Id of the cluster or backup; of the organisation for access_settings
+    """
+
+    target_name: str
+    """
+    Name of the cluster, also of the one that a backup is of; of the organisation
+    """
+
+    state: DeletionRequestState
+    """
+    pending: somebody else has to confirm it. confirmed: the delete goes through when it is sent, once. done: it was sent, or the target has gone otherwise. withdrawn, expired: nothing came of it
+    """
+
+    requested_by: str
+    """
+    Who asked: e-mail address, with the API token's name in brackets if one was used
+    """
+
+    confirmed_by: str | None
+    """
+    Who confirmed it; null: nobody yet
+    """
+
+    created_at: AwareDatetime
+    """
+    When it was asked for, UTC
+    """
+
+    expires_at: AwareDatetime
+    """
+    24 hours later, UTC: until then it has to be confirmed and used
+    """
+
+    confirmed_at: AwareDatetime | None
+    """
+    UTC; null: not confirmed
+    """
+
+    closed_at: AwareDatetime | None
+    """
+    When it was used or withdrawn, UTC; null: neither
+    """
+
+    closed_by: str | None
+    """
+    Who used or withdrew it; null: nobody
+    """
+
+    allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may confirm_deletion_request and withdraw_deletion_request, and why not
+    """
+
+
+class DeletionRequestOrder(Model):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    target_type: DeletionTarget
+    """
+    What is to go for good: a cluster, a backup, or, as access_settings, the rule that it takes two
+    """
+
+    target_id: str
+    """
+    Id of the cluster or backup; of the organisation for access_settings
+    """
+
+
+class DeletionRequestPage(Model):
+    items: list[DeletionRequest]
+    """
+    Those that the caller may see, newest first
+    """
+
+    next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
     """
 
 

@@ -437,6 +437,29 @@ class Operations(ABC):
         )
 
     @overload
+    def confirm_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+    ) -> models.DeletionRequest: ...
+
+    @overload
+    def confirm_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]
+    ) -> None: ...
+
+    def confirm_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> models.DeletionRequest | None:
+        """As the second person, who may delete it, too. Deletes nothing by itself: the delete is sent again then."""
+        answer: models.DeletionRequest | None = self._ask(
+            models.DeletionRequest,
+            "POST",
+            path_of("/api/v1/deletion-requests/{deletion_request_id}/confirm", deletion_request_id=deletion_request_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+        return answer
+
+    @overload
     def create_alert_receiver(
         self,
         body: models.AlertReceiverOrder | Mapping[str, Any],
@@ -685,6 +708,39 @@ class Operations(ABC):
         """Orders a cluster. Follow the operation; the cluster can be used once it is active."""
         answer: models.ClusterStarted | None = self._ask(
             models.ClusterStarted, "POST", "/api/v1/clusters", body=body, key=idempotency_key, dry_run=dry_run
+        )
+        return answer
+
+    @overload
+    def create_deletion_request(
+        self,
+        body: models.DeletionRequestOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> models.DeletionRequest: ...
+
+    @overload
+    def create_deletion_request(
+        self,
+        body: models.DeletionRequestOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[True],
+    ) -> None: ...
+
+    def create_deletion_request(
+        self,
+        body: models.DeletionRequestOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> models.DeletionRequest | None:
+        """Asks for a delete that takes two people. It holds for 24 hours; the delete is sent again when it is
+        confirmed.
+        """
+        answer: models.DeletionRequest | None = self._ask(
+            models.DeletionRequest, "POST", "/api/v1/deletion-requests", body=body, key=idempotency_key, dry_run=dry_run
         )
         return answer
 
@@ -985,7 +1041,11 @@ class Operations(ABC):
     def delete_backup(
         self, backup_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> models.BackupStarted | None:
-        """Takes a backup away: its manifests at once, what only it needs a day later."""
+        """Takes a backup away: its manifests at once, what only it needs a day later.
+
+        Where deletes take two people (get_access_settings), a second person has confirmed a deletion request for it
+        first.
+        """
         answer: models.BackupStarted | None = self._ask(
             models.BackupStarted,
             "DELETE",
@@ -1079,7 +1139,11 @@ class Operations(ABC):
     def delete_cluster(
         self, cluster_id: str, *, idempotency_key: str | None = None, if_match: str | None = None, dry_run: bool = False
     ) -> models.ClusterStarted | None:
-        """Deletes a cluster with all its data, for good."""
+        """Deletes a cluster with all its data, for good.
+
+        Where deletes take two people (get_access_settings), a second person has confirmed a deletion request for it
+        first.
+        """
         answer: models.ClusterStarted | None = self._ask(
             models.ClusterStarted,
             "DELETE",
@@ -1598,7 +1662,7 @@ class Operations(ABC):
         )
 
     def get_access_settings(self) -> models.AccessSettings:
-        """What holds for the API tokens of the organisation."""
+        """What holds for the API tokens of the organisation, and whether deletes take two people."""
         answer: models.AccessSettings = self._ask(models.AccessSettings, "GET", "/api/v1/organisation/access-settings")
         return answer
 
@@ -1898,6 +1962,15 @@ class Operations(ABC):
                 cluster_id=cluster_id,
                 statement_id=statement_id,
             ),
+        )
+        return answer
+
+    def get_deletion_request(self, deletion_request_id: str) -> models.DeletionRequest:
+        """One request, with who asked and who confirmed."""
+        answer: models.DeletionRequest = self._ask(
+            models.DeletionRequest,
+            "GET",
+            path_of("/api/v1/deletion-requests/{deletion_request_id}", deletion_request_id=deletion_request_id),
         )
         return answer
 
@@ -2800,6 +2873,35 @@ class Operations(ABC):
     def iter_cql_statements(self, cluster_id: str, *, limit: int | None = None) -> Iterator[models.CqlStatement]:
         """All items of `list_cql_statements`, page by page while they are asked for."""
         return self._every(self.list_cql_statements, (cluster_id,), {"limit": limit})
+
+    def list_deletion_requests(
+        self,
+        *,
+        target_id: str | None = None,
+        open: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> models.DeletionRequestPage:
+        """Deletes that somebody asked for and that take a second person, newest first.
+
+        target_id: Only those about this cluster, backup or organisation
+        open: true: only those that wait, or are confirmed and not used yet
+        limit: Items per page, 1 to 200
+        cursor: next_cursor of the page before; opaque
+        """
+        answer: models.DeletionRequestPage = self._ask(
+            models.DeletionRequestPage,
+            "GET",
+            "/api/v1/deletion-requests",
+            query={"target_id": target_id, "open": open, "limit": limit, "cursor": cursor},
+        )
+        return answer
+
+    def iter_deletion_requests(
+        self, *, target_id: str | None = None, open: bool | None = None, limit: int | None = None
+    ) -> Iterator[models.DeletionRequest]:
+        """All items of `list_deletion_requests`, page by page while they are asked for."""
+        return self._every(self.list_deletion_requests, (), {"target_id": target_id, "open": open, "limit": limit})
 
     def list_drills(self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.DrillPage:
         """The restore drills of a cluster, newest first.
@@ -5203,8 +5305,9 @@ class Operations(ABC):
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.AccessSettings | None:
-        """Changes what holds for API tokens that are made from now on. What is left out stays; null takes a limit
-        away.
+        """Changes what holds for API tokens that are made from now on, and whether deletes take two people.
+
+        What is left out stays; null takes a limit away.
         """
         answer: models.AccessSettings | None = self._ask(
             models.AccessSettings,
@@ -5645,6 +5748,31 @@ class Operations(ABC):
             models.VerifyStarted,
             "POST",
             path_of("/api/v1/backups/{backup_id}/verify", backup_id=backup_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+        return answer
+
+    @overload
+    def withdraw_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False
+    ) -> models.DeletionRequest: ...
+
+    @overload
+    def withdraw_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: Literal[True]
+    ) -> None: ...
+
+    def withdraw_deletion_request(
+        self, deletion_request_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> models.DeletionRequest | None:
+        """Takes a request back, confirmed or not: by who asked, or anybody else who could confirm it."""
+        answer: models.DeletionRequest | None = self._ask(
+            models.DeletionRequest,
+            "POST",
+            path_of(
+                "/api/v1/deletion-requests/{deletion_request_id}/withdraw", deletion_request_id=deletion_request_id
+            ),
             key=idempotency_key,
             dry_run=dry_run,
         )

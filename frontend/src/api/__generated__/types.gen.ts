@@ -20,6 +20,12 @@ export type AccessSettings = {
      * Days that API tokens may live at most; null: for ever
      */
     token_days_max: number | null;
+    /**
+     * Deletes Need Two
+     *
+     * Whether clusters and backups are deleted only when a second person has confirmed it (create_deletion_request)
+     */
+    deletes_need_two: boolean;
 };
 
 /**
@@ -40,6 +46,12 @@ export type AccessSettingsChange = {
      * Days that API tokens may live at most; null: for ever. Those that are there keep their time
      */
     token_days_max?: number | null;
+    /**
+     * Deletes Need Two
+     *
+     * true: clusters and backups are deleted only when a second person has confirmed it. false again takes a second person, too: create_deletion_request with target_type access_settings; left out: stays
+     */
+    deletes_need_two?: boolean;
 };
 
 /**
@@ -6373,6 +6385,150 @@ export type DatacenterNetwork = {
      */
     cidr: string | null;
 };
+
+/**
+ * DeletionRequest
+ */
+export type DeletionRequest = {
+    /**
+     * Id
+     *
+     * dlr_…; confirm_deletion_request and withdraw_deletion_request take it
+     */
+    id: string;
+    /**
+     * cluster or backup; access_settings: that deletes do not need two people any more
+     */
+    target_type: DeletionTarget;
+    /**
+     * Target Id
+     *
+     * Id of the cluster or backup; of the organisation for access_settings
+     */
+    target_id: string;
+    /**
+     * Target Name
+     *
+     * Name of the cluster, also of the one that a backup is of; of the organisation
+     */
+    target_name: string;
+    /**
+     * pending: somebody else has to confirm it. confirmed: the delete goes through when it is sent, once. done: it was sent, or the target has gone otherwise. withdrawn, expired: nothing came of it
+     */
+    state: DeletionRequestState;
+    /**
+     * Requested By
+     *
+     * Who asked: e-mail address, with the API token's name in brackets if one was used
+     */
+    requested_by: string;
+    /**
+     * Confirmed By
+     *
+     * Who confirmed it; null: nobody yet
+     */
+    confirmed_by: string | null;
+    /**
+     * Created At
+     *
+     * When it was asked for, UTC
+     */
+    created_at: string;
+    /**
+     * Expires At
+     *
+     * 24 hours later, UTC: until then it has to be confirmed and used
+     */
+    expires_at: string;
+    /**
+     * Confirmed At
+     *
+     * UTC; null: not confirmed
+     */
+    confirmed_at: string | null;
+    /**
+     * Closed At
+     *
+     * When it was used or withdrawn, UTC; null: neither
+     */
+    closed_at: string | null;
+    /**
+     * Closed By
+     *
+     * Who used or withdrew it; null: nobody
+     */
+    closed_by: string | null;
+    /**
+     * Allowed Actions
+     *
+     * Whether the caller may confirm_deletion_request and withdraw_deletion_request, and why not
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * DeletionRequestFilter
+ */
+export type DeletionRequestFilter = {
+    /**
+     * Target Id
+     *
+     * Only those about this cluster, backup or organisation
+     */
+    target_id?: string | null;
+    /**
+     * Open
+     *
+     * true: only those that wait, or are confirmed and not used yet
+     */
+    open?: boolean;
+};
+
+/**
+ * DeletionRequestOrder
+ */
+export type DeletionRequestOrder = {
+    /**
+     * What is to go for good: a cluster, a backup, or, as access_settings, the rule that it takes two
+     */
+    target_type: DeletionTarget;
+    /**
+     * Target Id
+     *
+     * Id of the cluster or backup; of the organisation for access_settings
+     */
+    target_id: string;
+};
+
+/**
+ * DeletionRequestPage
+ */
+export type DeletionRequestPage = {
+    /**
+     * Items
+     *
+     * Those that the caller may see, newest first
+     */
+    items: Array<DeletionRequest>;
+    /**
+     * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * DeletionRequestState
+ */
+export type DeletionRequestState = 'pending' | 'confirmed' | 'done' | 'withdrawn' | 'expired';
+
+/**
+ * DeletionTarget
+ *
+ * What goes for good, and so takes two people where the organisation wants it (second_person.py).
+ */
+export type DeletionTarget = 'cluster' | 'backup' | 'access_settings';
 
 /**
  * DeliveryKind
@@ -28966,6 +29122,351 @@ export type ListSavingsResponses = {
 };
 
 export type ListSavingsResponse = ListSavingsResponses[keyof ListSavingsResponses];
+
+export type ListDeletionRequestsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Target Id
+         *
+         * Only those about this cluster, backup or organisation
+         */
+        target_id?: string | null;
+        /**
+         * Open
+         *
+         * true: only those that wait, or are confirmed and not used yet
+         */
+        open?: boolean;
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/deletion-requests';
+};
+
+export type ListDeletionRequestsErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListDeletionRequestsError = ListDeletionRequestsErrors[keyof ListDeletionRequestsErrors];
+
+export type ListDeletionRequestsResponses = {
+    /**
+     * OK
+     */
+    200: DeletionRequestPage;
+};
+
+export type ListDeletionRequestsResponse = ListDeletionRequestsResponses[keyof ListDeletionRequestsResponses];
+
+export type CreateDeletionRequestData = {
+    body: DeletionRequestOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/deletion-requests';
+};
+
+export type CreateDeletionRequestErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateDeletionRequestError = CreateDeletionRequestErrors[keyof CreateDeletionRequestErrors];
+
+export type CreateDeletionRequestResponses = {
+    /**
+     * Created
+     */
+    201: DeletionRequest;
+};
+
+export type CreateDeletionRequestResponse = CreateDeletionRequestResponses[keyof CreateDeletionRequestResponses];
+
+export type GetDeletionRequestData = {
+    body?: never;
+    path: {
+        /**
+         * Deletion Request Id
+         *
+         * Id of a deletion request: dlr_…, from list_deletion_requests
+         */
+        deletion_request_id: string;
+    };
+    query?: never;
+    url: '/api/v1/deletion-requests/{deletion_request_id}';
+};
+
+export type GetDeletionRequestErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type GetDeletionRequestError = GetDeletionRequestErrors[keyof GetDeletionRequestErrors];
+
+export type GetDeletionRequestResponses = {
+    /**
+     * OK
+     */
+    200: DeletionRequest;
+};
+
+export type GetDeletionRequestResponse = GetDeletionRequestResponses[keyof GetDeletionRequestResponses];
+
+export type ConfirmDeletionRequestData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Deletion Request Id
+         *
+         * Id of a deletion request: dlr_…, from list_deletion_requests
+         */
+        deletion_request_id: string;
+    };
+    query?: never;
+    url: '/api/v1/deletion-requests/{deletion_request_id}/confirm';
+};
+
+export type ConfirmDeletionRequestErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ConfirmDeletionRequestError = ConfirmDeletionRequestErrors[keyof ConfirmDeletionRequestErrors];
+
+export type ConfirmDeletionRequestResponses = {
+    /**
+     * OK
+     */
+    200: DeletionRequest;
+};
+
+export type ConfirmDeletionRequestResponse = ConfirmDeletionRequestResponses[keyof ConfirmDeletionRequestResponses];
+
+export type WithdrawDeletionRequestData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Deletion Request Id
+         *
+         * Id of a deletion request: dlr_…, from list_deletion_requests
+         */
+        deletion_request_id: string;
+    };
+    query?: never;
+    url: '/api/v1/deletion-requests/{deletion_request_id}/withdraw';
+};
+
+export type WithdrawDeletionRequestErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type WithdrawDeletionRequestError = WithdrawDeletionRequestErrors[keyof WithdrawDeletionRequestErrors];
+
+export type WithdrawDeletionRequestResponses = {
+    /**
+     * OK
+     */
+    200: DeletionRequest;
+};
+
+export type WithdrawDeletionRequestResponse = WithdrawDeletionRequestResponses[keyof WithdrawDeletionRequestResponses];
 
 export type GetDrillData = {
     body?: never;
