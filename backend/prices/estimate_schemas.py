@@ -20,8 +20,8 @@ RowBytes = Annotated[int, Field(ge=0, le=16 * 2**20)]
 class EstimateLoad(RequestBody):
     """What applications do with the cluster; from it comes the traffic between zones."""
 
-    reads_per_second: PerSecond = Field(0, description="Reads of rows a second, of all clients together")
-    writes_per_second: PerSecond = Field(0, description="Writes of rows a second, of all clients together")
+    reads_per_second: PerSecond = Field(default=0, description="Reads of rows a second, of all clients together")
+    writes_per_second: PerSecond = Field(default=0, description="Writes of rows a second, of all clients together")
     row_bytes: RowBytes = Field(default=0, description="Bytes of a row as it is sent")
     clients_in_zone: bool = Field(default=False, description="Every client asks a node of its own zone")
 
