@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,12 +85,13 @@ class Terraform:
         values: dict[str, Any] = next(each["values"] for each in found if each["address"] == address)
         return values
 
-    def interrupted(self, when: Callable[[], bool]) -> Said:
-        """An apply that gets Ctrl-C as soon as something is so."""
+    def interrupted(self, when: Callable[[], bool], then: Callable[[], None] = lambda: None) -> Said:
+        """An apply that gets Ctrl-C as soon as something is so, and what happens when it has had it."""
         process = self._start("apply", "-auto-approve", "-input=false", "-json")
         while process.poll() is None and not when():
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
+        then()
         out, _ = process.communicate(timeout=60)
         return _read(process.returncode, out)
 

@@ -2,11 +2,13 @@
 
 import os
 import re
+import time
 from typing import Any
 
 import pytest
 
 from e2e.terraform.conftest import Product
+from e2e.terraform.late_answers import late_answers
 from e2e.terraform.programs import Terraform
 from infra.local.layout import layout
 
@@ -212,6 +214,26 @@ def test_an_interrupted_apply_is_gone_on_with(product: Product, terraform: Terra
     assert terraform.plan().code == 0
     found = product.call("GET", f"/clusters/{left['id']}")
     assert (found["state"], found["settings"]) == ("active", {"read_timeout_ms": 7000})
+
+
+def test_an_order_that_is_not_answered_yet_is_heard_to_its_end(product: Product, terraform: Terraform):
+    terraform.write(cluster("unanswered", settings="{ read_timeout_ms = 7000 }"))
+    with late_answers(product.url, "POST", "/api/v1/clusters") as late:
+        terraform.environment = {**terraform.environment, "RINGMASTER_URL": late.url}
+
+        def go_on() -> None:
+            time.sleep(2)  # Terraform has told the provider to stop by then.
+            late.release.set()
+
+        stopped = terraform.interrupted(late.answered.is_set, go_on)
+        assert stopped.code != 0
+        planned = terraform.plan()
+        assert planned.changes == {CLUSTER: "update"}, planned.text
+        assert terraform.apply().code == 0
+        assert terraform.plan().code == 0
+    found = product.cluster_named("unanswered")
+    assert found is not None
+    assert (found["id"], found["state"]) == (terraform.values(CLUSTER)["id"], "active")
 
 
 def test_one_that_exists_is_imported_and_another_of_its_name_is_refused_with_the_way(

@@ -146,11 +146,29 @@ func (e *Engine) carryOut(ctx context.Context, p agent.CommandParameters, begun 
 		return agent.Errorf("command-failed", "The engine could not do it for all of %s (status %d); its log says why.", tables, *status)
 	}
 	if err == nil && len(p.SSTables) > 0 {
-		if left, _ := e.namedFiles(p); len(left) > 1 {
-			return agent.Errorf("command-failed", "The engine left %d of the %d files as they were; its log says why.", len(left), len(p.SSTables))
-		}
+		return e.compacted(ctx, p)
 	}
 	return withCode("command-failed", err)
+}
+
+// filesRemoved is how long an engine may take to remove the files it has compacted; it does so when nobody reads them.
+const filesRemoved = 30 * time.Second
+
+// compacted waits until the named files are gone. Error code: command-failed.
+func (e *Engine) compacted(ctx context.Context, p agent.CommandParameters) error {
+	for until := time.Now().Add(filesRemoved); ; {
+		left, _ := e.namedFiles(p)
+		// One file alone may have been compacted into itself.
+		if len(left) <= 1 {
+			return nil
+		}
+		if time.Now().After(until) {
+			return agent.Errorf("command-failed", "The engine left %d of the %d files as they were; its log says why.", len(left), len(p.SSTables))
+		}
+		if err := pause(ctx, lookAtStreams); err != nil {
+			return err
+		}
+	}
 }
 
 var commandWords = map[agent.Command]string{

@@ -142,6 +142,7 @@ func Path(words ...string) string {
 const attempts = 6
 
 // call sends a request until it is answered. One that is sent again carries the same key, so that it happens once.
+// A write that was sent is heard to its end also when ctx ends meanwhile: its answer holds the id of what was made.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	var body []byte
 	if in != nil {
@@ -151,8 +152,15 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		}
 	}
 	key := newKey()
+	sent := ctx
+	if method != http.MethodGet {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sent = context.WithoutCancel(ctx)
+	}
 	for attempt := 1; ; attempt++ {
-		err := c.once(ctx, method, path, key, body, out)
+		err := c.once(sent, method, path, key, body, out)
 		wait, again := retry(err, attempt)
 		if !again || attempt == attempts {
 			return err
