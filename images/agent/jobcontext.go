@@ -24,3 +24,17 @@ func JobName(ctx context.Context) string {
 
 // JobDeleted tells whether the context ended because its job was deleted.
 func JobDeleted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrJobDeleted) }
+
+type traceparentKey struct{}
+
+// WithTraceparent says in which trace something happens, as W3C writes it. What runs under the context may be ended and
+// gone on with by a later agent, so it is a text and not a span.
+func WithTraceparent(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceparentKey{}, traceparent)
+}
+
+// Traceparent is empty where there is no trace.
+func Traceparent(ctx context.Context) string {
+	traceparent, _ := ctx.Value(traceparentKey{}).(string)
+	return traceparent
+}

@@ -22,7 +22,7 @@ const (
 
 // Jobs are the named jobs. Errors are *agent.Error.
 type Jobs interface {
-	Put(name string, request agent.JobRequest) (agent.Job, error)
+	Put(ctx context.Context, name string, request agent.JobRequest) (agent.Job, error)
 	Get(ctx context.Context, name string, wait time.Duration) (agent.Job, error)
 	Delete(name string) error
 	List() []agent.Job
@@ -222,7 +222,7 @@ func (a *API) putJob(request *http.Request) (any, error) {
 	if err := read(request, &body); err != nil {
 		return nil, err
 	}
-	job, err := a.Jobs.Put(request.PathValue("name"), body)
+	job, err := a.Jobs.Put(request.Context(), request.PathValue("name"), body)
 	if err != nil || wait == 0 {
 		return job, err
 	}

@@ -31,6 +31,8 @@ const keptFinished = 500
 type file struct {
 	Job        agent.Job       `json:"job"`
 	Parameters json.RawMessage `json:"parameters,omitempty"`
+	// Traceparent is that of the call which ordered the job; empty: of no trace.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 type entry struct {
@@ -82,7 +84,7 @@ func Open(lifetime context.Context, folder string, run Run, log *slog.Logger) (*
 }
 
 // Put starts the job unless it runs or has succeeded. Error codes: invalid-name, unknown-kind, job-differs.
-func (s *Store) Put(name string, request agent.JobRequest) (agent.Job, error) {
+func (s *Store) Put(ctx context.Context, name string, request agent.JobRequest) (agent.Job, error) {
 	if !nameForm.MatchString(name) {
 		return agent.Job{}, agent.Errorf("invalid-name", "A job's name is 1 to 128 letters, digits, dots, hyphens and underscores.")
 	}
@@ -99,7 +101,7 @@ func (s *Store) Put(name string, request agent.JobRequest) (agent.Job, error) {
 	}
 	fresh := &entry{ended: make(chan struct{}), file: file{
 		Job:        agent.Job{Name: name, Kind: request.Kind, State: agent.Running, Result: json.RawMessage("{}"), StartedAt: time.Now().UTC()},
-		Parameters: request.Parameters,
+		Parameters: request.Parameters, Traceparent: agent.Traceparent(ctx),
 	}}
 	if err := statefile.WriteJSON(s.path(name), fresh.file); err != nil {
 		return agent.Job{}, err
@@ -175,7 +177,7 @@ func (s *Store) Close() { s.working.Wait() }
 
 // begin runs the job in the background. The caller holds mu, or nobody else knows the entry yet.
 func (s *Store) begin(started *entry) {
-	ctx, cancel := context.WithCancelCause(agent.WithJobName(s.lifetime, started.Job.Name))
+	ctx, cancel := context.WithCancelCause(agent.WithTraceparent(agent.WithJobName(s.lifetime, started.Job.Name), started.Traceparent))
 	started.cancel = cancel
 	kind, parameters := started.Job.Kind, started.Parameters
 	s.working.Go(func() {

@@ -48,7 +48,7 @@ func ended(t *testing.T, store *jobs.Store, name string) agent.Job {
 
 func put(t *testing.T, store *jobs.Store, name string, kind agent.JobKind) agent.Job {
 	t.Helper()
-	job, err := store.Put(name, request(kind))
+	job, err := store.Put(t.Context(), name, request(kind))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAskingTwiceIsAskingOnce(t *testing.T) {
 	if job := put(t, store, "op-1-start", agent.Start); job.State != agent.Succeeded || runs.Load() != 1 {
 		t.Fatalf("%+v after %d runs", job, runs.Load())
 	}
-	if _, err := store.Put("op-1-start", request(agent.Stop)); code(err) != "job-differs" {
+	if _, err := store.Put(t.Context(), "op-1-start", request(agent.Stop)); code(err) != "job-differs" {
 		t.Fatal(err)
 	}
 }
@@ -123,6 +123,34 @@ func TestTheNextAgentGoesOnWithWhatRan(t *testing.T) {
 	}
 	if with := strings.Join(strings.Fields(<-seen), ""); with != `secure{"control_password":"sesame"}` {
 		t.Fatal(with)
+	}
+}
+
+func TestTheNextAgentKnowsTheTraceOfWhatRan(t *testing.T) {
+	const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	folder := t.TempDir()
+	lifetime, end := context.WithCancel(context.Background())
+	seen := make(chan string, 2)
+	first := open(t, lifetime, folder, func(ctx context.Context, _ agent.JobKind, _ json.RawMessage, _ agent.Report) (any, error) {
+		seen <- agent.Traceparent(ctx)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	if _, err := first.Put(agent.WithTraceparent(t.Context(), traceparent), "a", request(agent.Secure)); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-seen; got != traceparent {
+		t.Fatal(got)
+	}
+	end()
+	first.Close()
+	second := open(t, t.Context(), folder, func(ctx context.Context, _ agent.JobKind, _ json.RawMessage, _ agent.Report) (any, error) {
+		seen <- agent.Traceparent(ctx)
+		return struct{}{}, nil
+	})
+	ended(t, second, "a")
+	if got := <-seen; got != traceparent {
+		t.Fatal(got)
 	}
 }
 
@@ -188,11 +216,11 @@ func TestOddNamesAndKindsAreRefused(t *testing.T) {
 	var runs atomic.Int32
 	store := open(t, t.Context(), t.TempDir(), succeedWith(struct{}{}, &runs))
 	for _, name := range []string{"", "..", "../etc/passwd", "a/b", ".hidden", "a b", "a\x00", strings.Repeat("a", 129)} {
-		if _, err := store.Put(name, request(agent.Start)); code(err) != "invalid-name" {
+		if _, err := store.Put(t.Context(), name, request(agent.Start)); code(err) != "invalid-name" {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := store.Put("a", request("format-disks")); code(err) != "unknown-kind" {
+	if _, err := store.Put(t.Context(), "a", request("format-disks")); code(err) != "unknown-kind" {
 		t.Error(err)
 	}
 }

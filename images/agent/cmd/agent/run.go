@@ -20,6 +20,7 @@ import (
 	"ringmaster/agent/identity"
 	"ringmaster/agent/jobs"
 	"ringmaster/agent/statements"
+	"ringmaster/agent/tracing"
 )
 
 // run is the whole life of an agent: enrol, go on with what an earlier one left, serve until told to end.
@@ -59,7 +60,8 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		}
 		return err
 	}
-	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), node.Doer(joined.engine), log)
+	spans := tracing.New()
+	store, err := jobs.Open(ctx, filepath.Join(chosen.stateDir, "jobs"), spans.Jobs(node.Doer(joined.engine)), log)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func run(ctx context.Context, chosen options, log *slog.Logger) error {
 		return err
 	}
 	server := &http.Server{
-		Handler: identity.Guard(api.Handler()), TLSConfig: security, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: identity.Guard(spans.Handler(api.Handler())), TLSConfig: security, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
