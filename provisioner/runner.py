@@ -24,7 +24,7 @@ from django.db import InterfaceError, OperationalError, connections, transaction
 from backend.operations import coordination, turns
 from backend.operations.models import Operation, OperationStep
 from backend.operations.states import OperationState, StepState
-from provisioner import lease
+from provisioner import lease, traces
 from provisioner.lease import LeaseLost, Trouble
 from provisioner.operations import registry
 from provisioner.operations.base import Blocked, Done, OperationCode, Outcome, Standing, StepContext, StepFunction, Wait
@@ -107,7 +107,8 @@ def run(
         limits=limits,
         retry_asked=claimed.retry_asked,
     )
-    with structlog.contextvars.bound_contextvars(operation_id=operation.id, kind=operation.kind), claim.threads:
+    about = {"operation_id": operation.id, "kind": operation.kind, **traces.trace_id(operation)}
+    with structlog.contextvars.bound_contextvars(**about), claim.threads:
         try:
             return claim.work()
         except LeaseLost:
@@ -196,9 +197,8 @@ class _Claim:
     def function(self, step: OperationStep) -> StepFunction:
         assert self.code is not None
         code = self.code.steps[step.name]
-        if not self.undoing:
-            return code.do
-        return code.undo or _nothing_to_undo
+        function = (code.undo or _nothing_to_undo) if self.undoing else code.do
+        return traces.traced(function, undoing=self.undoing)
 
     def is_finished(self, step: OperationStep) -> bool:
         return step.state == (StepState.UNDONE if self.undoing else StepState.DONE)
@@ -305,6 +305,11 @@ class _Claim:
     def mark_started(self, steps: Sequence[OperationStep]) -> None:
         for step in steps:
             step.state = StepState.UNDOING if self.undoing else StepState.RUNNING
+            # About what the database noted: only traces look at it before it is read again.
+            if self.undoing:
+                step.undo_started_at = traces.now()
+            else:
+                step.started_at = step.started_at or traces.now()
             if self.undoing:
                 step.attempt = 0
                 self.wakes.pop(step.id, None)
@@ -325,6 +330,7 @@ class _Claim:
             event=self.event(),
         )
         self.note(recorded)
+        traces.step_ended(self.operation, step, undoing=self.undoing)
         if recorded.started:
             self.mark_started(fresh)
 
@@ -445,6 +451,7 @@ class _Claim:
             self.cancel_seen = True
             return self.work()
         log.info("finished", state=state)
+        traces.operation_ended(self.operation, state)
         return Result(Ending.CANCELLED if undoing else Ending.SUCCEEDED, woken=tuple(woken))
 
     # Small things

@@ -16,7 +16,7 @@ from django.conf import settings
 from kombu.connection import Connection
 from kombu.entity import Queue
 
-from backend.config import logs, signs_of_life
+from backend.config import logs, signs_of_life, tracing
 from backend.config.celery import celery_settings
 from backend.console.states import QUEUE as CONSOLE_QUEUE
 from provisioner.standby import Standby
@@ -133,6 +133,17 @@ def _begin(**_: Any) -> None:
     watchdog.start()
     # Orders are checked against it: a new installation must not wait a minute for beat to ask.
     app.send_task("provisioner.reconcile_capacity", retry=False)
+
+
+@signals.worker_process_init.connect
+def _trace(**_: Any) -> None:
+    """In each child, which does the work and may be killed: the parent has no thread to send from."""
+    tracing.set_up("ringmaster-worker")
+
+
+@signals.worker_process_shutdown.connect
+def _send_traces(**_: Any) -> None:
+    tracing.stop(1.0)
 
 
 @signals.beat_init.connect

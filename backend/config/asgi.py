@@ -12,6 +12,8 @@ from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest
 
+from backend.config import tracing
+
 
 class OneThreadHandler(ASGIHandler):
     """Django's handler with middleware and view in one thread.
@@ -28,4 +30,5 @@ class OneThreadHandler(ASGIHandler):
 
 
 django.setup(set_prefix=False)
+tracing.set_up("ringmaster-api")
 application = OneThreadHandler()

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
@@ -244,6 +244,13 @@ class Env(BaseSettings):
     ringmaster_rate_limit_organisation: Annotated[RateLimit | None, BeforeValidator(_rate_limit), NoDecode] = Field(
         default=RateLimit(200, 1000), description="The same for all of an organisation together"
     )
+    otel_exporter_otlp_endpoint: Annotated[str, AfterValidator(_optional_http_url)] = Field(
+        default="", description="Collector of traces, which takes OTLP over HTTP: docs/deploy.md; empty: no traces"
+    )
+    otel_exporter_otlp_protocol: Literal["http/protobuf"] = Field(
+        default="http/protobuf", description="How it is spoken to: http/protobuf only"
+    )
+    otel_sdk_disabled: bool = Field(default=False, description="No traces, whatever the endpoint is")
     debug: bool = Field(
         False, description="Django's debug mode, which shows the inside of errors to whoever asks: for development only"
     )
@@ -294,6 +301,10 @@ class Env(BaseSettings):
                 "RINGMASTER_TEST_FLEET is for tests: it needs RINGMASTER_TEST_CATALOG=true and a public URL on loopback"
             )
         return self
+
+    @property
+    def traces_wanted(self) -> bool:
+        return self.otel_exporter_otlp_endpoint != "" and not self.otel_sdk_disabled
 
     @property
     def public_host(self) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 import structlog
 
+from backend.config import tracing
+
 
 def configure(options: Mapping[str, str]) -> None:
     """Django calls this with ``LOGGING``; workers call it with the same mapping. ``level``: DEBUG to ERROR."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
+        tracing.add_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -44,6 +47,8 @@ def configure(options: Mapping[str, str]) -> None:
                 "django.security": {"level": "ERROR"},
                 "uvicorn.access": {"level": "WARNING"},
                 "httpx": {"level": "WARNING"},
+                # A collector that is away is told of once for each batch that is lost, not for each try and span.
+                "opentelemetry": {"level": "ERROR"},
             },
         }
     )

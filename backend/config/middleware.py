@@ -9,8 +9,10 @@ from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
+from opentelemetry.trace import Span, format_trace_id
 from ulid import ULID
 
+from backend.config import tracing
 from backend.config.metrics import count_request
 from backend.core.errors import REQUEST_ID, DomainError, error_response
 
@@ -21,6 +23,7 @@ log = structlog.get_logger("ringmaster.request")
 # Asked by probes and by Prometheus, which know addresses rather than names.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics", "/metrics/targets"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_PLACE = re.compile(r"<(?:\w+:)?(\w+)>")
 _SECRET_IN_PATH = re.compile(r"(/invitations/by-secret/).+")
 
 # Cloudscape sets style attributes; everything else comes from our own files.
@@ -56,15 +59,26 @@ class RequestEdge:
         request_id = _request_id(request)
         request.META[REQUEST_ID] = request_id
         with structlog.contextvars.bound_contextvars(request_id=request_id):
-            response = self._answer(request)
-            for name, value in self._headers.items():
-                response.headers.setdefault(name, value)
-            if request.path.startswith("/api/"):
-                response.headers.setdefault("Cache-Control", "no-store")
-            response.headers["X-Request-Id"] = request_id
-            if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
-                response.headers["Content-Length"] = str(len(response.content))
-            _write_down(request, response, perf_counter() - started)
+            if tracing.is_on() and request.path.startswith("/api/"):
+                with tracing.of_request(request, request_id) as span:
+                    response = self._serve(request, request_id, started)
+                    response.headers["X-Trace-Id"] = format_trace_id(span.get_span_context().trace_id)
+                    _trace(span, request, response)
+            else:
+                response = self._serve(request, request_id, started)
+        return response
+
+    def _serve(self, request: HttpRequest, request_id: str, started: float) -> HttpResponseBase:
+        """The answer with its headers, and its line in the log."""
+        response = self._answer(request)
+        for name, value in self._headers.items():
+            response.headers.setdefault(name, value)
+        if request.path.startswith("/api/"):
+            response.headers.setdefault("Cache-Control", "no-store")
+        response.headers["X-Request-Id"] = request_id
+        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
+            response.headers["Content-Length"] = str(len(response.content))
+        _write_down(request, response, perf_counter() - started)
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
@@ -86,6 +100,17 @@ class RequestEdge:
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse:
         """Django's hook for what a view raised and nobody caught."""
         return error_response(request, problem)
+
+
+def _trace(span: Span, request: HttpRequest, response: HttpResponseBase) -> None:
+    route = request.resolver_match.route if request.resolver_match else ""
+    tracing.answered(
+        span,
+        method=request.method or "",
+        route=_PLACE.sub(r"{\1}", f"/{route}") if route else "",
+        status=response.status_code,
+        organisation_id=getattr(getattr(request, "auth", None), "organisation_id", None),
+    )
 
 
 def _request_id(request: HttpRequest) -> str:

@@ -17,7 +17,7 @@ from backend.accounts.queries import Identity, require
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
 from backend.core.errors import Conflict
-from backend.operations import coordination, turns
+from backend.operations import coordination, traces, turns
 from backend.operations.models import Operation, OperationStep
 from backend.operations.queries import get_operation, open_operation, operation_not_found
 from backend.operations.states import (
@@ -88,6 +88,7 @@ def start(
         raise in_progress(turn.refused_by, turn.reason)
     for column, value in turn.columns().items():
         setattr(wanted, column, value)
+    wanted.traceparent = traces.order(wanted)
     try:
         # A savepoint, so that the caller's transaction can still be asked who was first.
         with transaction.atomic():

@@ -38,6 +38,13 @@ class Operation(models.Model):
     cancellable_until = models.PositiveIntegerField(
         null=True, help_text="Step position from which on it cannot be cancelled; null: always can"
     )
+    traceparent = models.CharField(
+        max_length=55,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of the order, as W3C writes it; empty: no trace",
+    )
     reason_code = models.CharField(max_length=64, blank=True)
     reason = models.TextField(blank=True, help_text="One sentence: what happened and what it means")
     reason_hint = models.TextField(blank=True, help_text="What to do about it")

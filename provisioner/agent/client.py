@@ -9,7 +9,7 @@ import os
 import ssl
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from provisioner.agent import schema
+from provisioner.agent import schema, spans
 from provisioner.agent.base import (
     AgentNotTrusted,
     AgentRefused,
@@ -45,6 +45,7 @@ from provisioner.agent.repairs import (
     ring_of,
     schema_of,
 )
+from provisioner.agent.spans import AgentSpan
 
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 1.5
@@ -89,10 +90,19 @@ def tls_context(material: ClientMaterial) -> ssl.SSLContext:
     return context
 
 
+TakeSpans = Callable[[str, tuple[AgentSpan, ...]], None]
+
+
+def _lost(_: str, __: tuple[AgentSpan, ...]) -> None:
+    """Where nobody traces, agents hand nothing back."""
+
+
 class AgentConnections:
     """The agents of all nodes, for one process: give one object to everyone. Safe between threads and after a fork."""
 
-    def __init__(self, material: ClientMaterial) -> None:
+    def __init__(self, material: ClientMaterial, *, on_spans: TakeSpans = _lost) -> None:
+        """`on_spans` gets what agents hand back of traces, with the node's id."""
+        self._on_spans = on_spans
         self._context = tls_context(material)
         self._lock = threading.Lock()
         self._pools: OrderedDict[tuple[int, str, str], httpx.Client] = OrderedDict()
@@ -110,7 +120,7 @@ class AgentConnections:
             # lets go of it.
             if len(self._pools) > _KEPT_NODES:
                 self._pools.popitem(last=False)
-        return HttpAgentClient(node_id, address, pool)
+        return HttpAgentClient(node_id, address, pool, self._on_spans)
 
     def close(self) -> None:
         with self._lock:
@@ -133,7 +143,8 @@ class AgentConnections:
 class HttpAgentClient:
     """One node's agent: an `AgentClient`."""
 
-    def __init__(self, node_id: str, address: str, pool: httpx.Client) -> None:
+    def __init__(self, node_id: str, address: str, pool: httpx.Client, on_spans: TakeSpans = _lost) -> None:
+        self._on_spans = on_spans
         self._node_id = node_id
         self._address = address
         self._pool = pool
@@ -307,12 +318,24 @@ class HttpAgentClient:
         answer_seconds: float = ANSWER_SECONDS,
         absent_is_fine: bool = False,
     ) -> bytes:
+        with spans.of_call(method, path, self._node_id) as headers:
+            return self._send_with(headers, method, path, body, answer_seconds, absent_is_fine)
+
+    def _send_with(
+        self,
+        headers: Mapping[str, str],
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        answer_seconds: float,
+        absent_is_fine: bool,
+    ) -> bytes:
         try:
-            status, content = self._exchange(method, path, body, answer_seconds)
+            status, content = self._exchange(method, path, body, answer_seconds, headers)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
             # A kept connection may have been closed just as we used it. All calls can be repeated, so once more.
             try:
-                status, content = self._exchange(method, path, body, answer_seconds)
+                status, content = self._exchange(method, path, body, answer_seconds, headers)
             except httpx.TransportError as again:
                 raise _unreachable(self._address, again) from again
         except httpx.TransportError as error:
@@ -328,13 +351,18 @@ class HttpAgentClient:
         raise AgentRefused(problem.code, problem.message)
 
     def _exchange(
-        self, method: str, path: str, body: Mapping[str, Any] | None, answer_seconds: float
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        answer_seconds: float,
+        headers: Mapping[str, str],
     ) -> tuple[int, bytes]:
         request = self._pool.build_request(
             method,
             path,
             content=None if body is None else json.dumps(body).encode(),
-            headers={} if body is None else {"Content-Type": "application/json"},
+            headers={**headers, **({} if body is None else {"Content-Type": "application/json"})},
             timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
             # The address is what we dial, the name is whom we expect there.
             extensions={"sni_hostname": server_name(self._node_id)},
@@ -348,6 +376,8 @@ class HttpAgentClient:
                     raise AgentRefused("invalid-answer", f"{method} {path}: more than {_LONGEST_ANSWER_BYTES} bytes")
         finally:
             response.close()
+        if headers and (handed := spans.read(response.headers.get(spans.HEADER, ""))):
+            self._on_spans(self._node_id, handed)
         return response.status_code, bytes(content)
 
 

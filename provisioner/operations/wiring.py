@@ -11,6 +11,7 @@ from backend.clusters.authorities import agent_client_material
 from backend.clusters.models import Node
 from backend.config.environment import Env
 from backend.prices.states import BOOT_DISK_BYTES, GIB
+from provisioner import traces
 from provisioner.agent.base import AgentClient
 from provisioner.agent.client import AgentConnections, ClientMaterial
 from provisioner.engines import registry as engines
@@ -38,7 +39,8 @@ def real_surroundings() -> Surroundings:
     def connections() -> AgentConnections:
         material = agent_client_material()
         return AgentConnections(
-            ClientMaterial(ca_pem=material.ca_pem, cert_pem=material.cert_pem, key_pem=material.key_pem)
+            ClientMaterial(ca_pem=material.ca_pem, cert_pem=material.cert_pem, key_pem=material.key_pem),
+            on_spans=traces.take_over,
         )
 
     def provider(name: str, account: CloudAccount | None = None, /) -> Provider:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
+from e2e.collector import collecting, tracing_here
 from provisioner.agent.base import AgentNotTrusted, AgentRefused, AgentUnreachable
 from provisioner.agent.client import AgentConnections, HttpAgentClient, server_name
 from provisioner.agent.tests.tls_server import Authority, new_authority, serving
+from provisioner.traces import take_over
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NODE = "nod_01jreal"
@@ -114,6 +117,46 @@ def test_it_sees_a_job_fail_and_can_delete_it(agent: HttpAgentClient) -> None:
     with pytest.raises(AgentRefused) as refusal:
         agent.job("op-1-install")
     assert refusal.value.code == "job-not-found"
+
+
+def test_calls_and_their_jobs_come_back_in_the_trace_of_whoever_calls(
+    agent: HttpAgentClient, address: str, authority: Authority
+) -> None:
+    with collecting() as collector, tracing_here(collector.url):
+        tracing = AgentConnections(authority.client(), on_spans=take_over)
+        traced = tracing.client(node_id=NODE, address=address)
+        with trace.get_tracer("tests").start_as_current_span("attempt"):
+            parameters = {"engine": "cassandra", "version": "0.0.1"}
+            job = traced.ensure_job("op-2-install", "install", parameters, wait_seconds=2)
+            assert job.state == "failed"
+            traced.delete_job("op-2-install")
+            with pytest.raises(AgentRefused):
+                traced.load()
+        # In no trace nothing is noted, and nothing is left over.
+        traced.status()
+        collector.wait(lambda: collector.named("attempt"))
+        tracing.close()
+    assert len({span.trace for span in collector.spans}) == 1
+    assert sorted((span.service, span.name) for span in collector.spans) == [
+        ("ringmaster-agent", "DELETE /v1/jobs/{name}"),
+        ("ringmaster-agent", "GET /v1/load"),
+        ("ringmaster-agent", "PUT /v1/jobs/{name}"),
+        ("ringmaster-agent", "job install"),
+        ("ringmaster-tests", "DELETE /v1/jobs/{name}"),
+        ("ringmaster-tests", "GET /v1/load"),
+        ("ringmaster-tests", "PUT /v1/jobs/{name}"),
+        ("ringmaster-tests", "attempt"),
+    ]
+    (done,) = collector.named("job install")
+    assert collector.above(done) == ["PUT /v1/jobs/{name}", "PUT /v1/jobs/{name}", "attempt"]
+    assert done.error == "engine-not-found"
+    assert done.attributes == {
+        "ringmaster.job.name": "op-2-install",
+        "ringmaster.job.kind": "install",
+        "ringmaster.node.id": NODE,
+    }
+    assert {span.error for span in collector.named("GET /v1/load")} == {"Service Unavailable", "engine-not-running"}
+    assert b"0.0.1" not in b"".join(collector.raw)
 
 
 def test_it_is_told_that_there_is_no_engine_to_ask_about_repairs(agent: HttpAgentClient) -> None:
