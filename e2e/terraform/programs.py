@@ -22,9 +22,13 @@ terraform {
 """
 
 
+PROGRAM = "RINGMASTER_TERRAFORM"
+"""Names another program than the first of terraform and tofu in the path."""
+
+
 def program() -> str:
     """Raises RuntimeError when there is neither Terraform nor OpenTofu."""
-    found = shutil.which("terraform") or shutil.which("tofu")
+    found = os.environ.get(PROGRAM) or shutil.which("terraform") or shutil.which("tofu")
     if found is None:
         raise RuntimeError("Install Terraform 1.11 or OpenTofu 1.11, or newer: these tests run it.")
     return found

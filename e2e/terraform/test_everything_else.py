@@ -1,5 +1,7 @@
 """What stands around a cluster: applied, planned again, changed, imported, seen when it drifts, taken away."""
 
+import re
+import time
 from typing import Any
 
 import pytest
@@ -228,3 +230,35 @@ def test_a_token_lives_for_the_time_of_a_run_and_is_in_no_state(product: Product
     tokens = [one for one in product.call("GET", "/tokens")["items"] if one["name"] == "run"]
     assert tokens
     assert {one["state"] for one in tokens} == {"revoked"}
+
+
+def test_a_database_role_lives_for_the_time_of_a_run_and_is_in_no_state(product: Product, terraform: Terraform):
+    around = cluster("briefly")
+    terraform.write(around)
+    assert (applied := terraform.apply()).code == 0, applied.text
+    found = product.cluster_named("briefly")
+    assert found is not None
+    connection = 'ephemeral "ringmaster_connection" "run" {{\n  cluster_id = ringmaster_cluster.it.id\n  {}\n}}\n'
+    uses = 'resource "terraform_data" "kept" {\n  input = ephemeral.ringmaster_connection.run.username\n}\n'
+    terraform.write(around + connection.format('access = "all"'))
+    assert "It is read, write or schema" in terraform.apply().error()
+    terraform.write(around + connection.format("minutes = 1"))
+    assert "lifetime_minutes" in terraform.apply().error()
+    terraform.write(around + connection.format('access = "write"') + uses)
+    assert "ephemeral" in terraform.apply().error().lower(), "it would be in the state"
+
+    terraform.write(around + connection.format('access = "write"'))
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert not re.search("terraform_[0-9a-f]{16}", (terraform.folder / "terraform.tfstate").read_text())
+    kinds = [each["kind"] for each in product.call("GET", f"/operations?cluster_id={found['id']}&limit=100")["items"]]
+    assert kinds.count("change_access") >= 2, kinds
+    # Dropping is ordered, not waited for.
+    until = time.monotonic() + 30
+    while time.monotonic() < until and _roles_of_runs(product, found["id"]):
+        time.sleep(0.2)
+    assert _roles_of_runs(product, found["id"]) == []
+
+
+def _roles_of_runs(product: Product, cluster_id: str) -> list[str]:
+    roles = product.call("GET", f"/clusters/{cluster_id}/roles")["items"]
+    return [each["name"] for each in roles if each["name"].startswith("terraform_")]

@@ -41,6 +41,24 @@ resource "ringmaster_table" "orders" {
   compaction     = { class = "LeveledCompactionStrategy", sstable_size_in_mb = "80" }
 }
 """
+RUN = """
+ephemeral "ringmaster_connection" "run" {
+  cluster_id = "CLUSTER"
+  access     = "schema"
+}
+provider "ringmaster" {
+  alias        = "schema"
+  cql_role     = ephemeral.ringmaster_connection.run.username
+  cql_password = ephemeral.ringmaster_connection.run.password
+}
+resource "ringmaster_keyspace" "brief" {
+  provider            = ringmaster.schema
+  cluster_id          = "CLUSTER"
+  name                = "brief"
+  replication         = { local-local-1 = 1 }
+  deletion_protection = false
+}
+"""
 ADDED = [
     ('note     = "varchar"', 'note     = "varchar"\n    paid     = "boolean"\n    tags     = "set<text>"'),
     ("they're for", "they were for"),
@@ -137,6 +155,17 @@ def _comes_back(terraform: Terraform, written: str, cluster: str) -> None:
     assert not {action for action in applied.changes.values() if action in ("create", "replace", "delete")}
     terraform.write(written)
     assert (again := terraform.plan()).code == 0, again.text
+
+
+def test_a_role_of_the_run_makes_the_schema(engine: tuple[httpx.Client, str], tmp_path: Path):
+    api, cluster = engine
+    url = str(api.base_url).removesuffix("/").removesuffix("/api/v1")
+    token = api.headers["Authorization"].removeprefix("Bearer ")
+    terraform = Terraform(tmp_path, environment(url, token))
+    terraform.write(RUN.replace("CLUSTER", cluster))
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    assert (gone := terraform.destroy()).code == 0, gone.text
 
 
 def test_a_wrong_password_and_none_are_told(engine: tuple[httpx.Client, str], tmp_path: Path):

@@ -1,4 +1,4 @@
-// Package connection is the data source ringmaster_connection.
+// Package connection is the data source ringmaster_connection, and the ephemeral resource of that name, which has a password, too.
 package connection
 
 import (
@@ -22,6 +22,20 @@ type model struct {
 	CACertificate types.String `tfsdk:"ca_certificate"`
 }
 
+type document struct {
+	ContactPoints []string `json:"contact_points"`
+	Port          int64    `json:"port"`
+	Datacenter    string   `json:"datacenter"`
+	Username      string   `json:"username"`
+	TLS           bool     `json:"tls"`
+	CACertificate string   `json:"ca_certificate"`
+}
+
+func look(ctx context.Context, c *client.Client, cluster string) (now document, err error) {
+	err = c.Get(ctx, client.Path("clusters", cluster, "connection"), &now)
+	return now, err
+}
+
 // New makes the data source.
 func New() datasource.DataSource {
 	return plain.Data[model]{
@@ -39,15 +53,8 @@ func New() datasource.DataSource {
 			},
 		},
 		Read: func(ctx context.Context, c *client.Client, m *model) error {
-			var now struct {
-				ContactPoints []string `json:"contact_points"`
-				Port          int64    `json:"port"`
-				Datacenter    string   `json:"datacenter"`
-				Username      string   `json:"username"`
-				TLS           bool     `json:"tls"`
-				CACertificate string   `json:"ca_certificate"`
-			}
-			if err := c.Get(ctx, client.Path("clusters", m.ClusterID.ValueString(), "connection"), &now); err != nil {
+			now, err := look(ctx, c, m.ClusterID.ValueString())
+			if err != nil {
 				return err
 			}
 			m.ContactPoints, m.Port, m.Datacenter = now.ContactPoints, types.Int64Value(now.Port), types.StringValue(now.Datacenter)

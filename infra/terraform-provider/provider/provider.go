@@ -137,7 +137,7 @@ func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource
 }
 
 func (r *ringmaster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
-	return []func() ephemeral.EphemeralResource{apitoken.New}
+	return []func() ephemeral.EphemeralResource{apitoken.New, connection.NewEphemeral}
 }
 
 var _ provider.ProviderWithEphemeralResources = (*ringmaster)(nil)
