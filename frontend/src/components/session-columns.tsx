@@ -1,4 +1,5 @@
 import Button from "@cloudscape-design/components/button";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import type { TableProps } from "@cloudscape-design/components/table";
 import type { ConsoleSession } from "../api";
@@ -17,10 +18,10 @@ export function sessionColumns(
       header: "Browser",
       isRowHeader: true,
       cell: ({ user_agent, current }) => (
-        <>
+        <SpaceBetween direction="horizontal" size="xs">
           <span title={user_agent}>{browserName(user_agent)}</span>
           {current && <StatusIndicator type="success">This one</StatusIndicator>}
-        </>
+        </SpaceBetween>
       ),
     },
     { id: "from", header: "From", cell: ({ source_address }) => source_address ?? "–" },
