@@ -141,12 +141,16 @@ def _secret(name: str) -> bool:
 
 
 def _stored() -> dict[str, str]:
+    from backend.accounts.models import IdentityProvider
+    from backend.accounts.provider_actions import client_secret
     from backend.clusters import vault
     from backend.clusters.models import Secret
 
     found: dict[str, str] = {}
     for row in Secret.objects.order_by("id"):
         found |= dict(_words(vault.opened(row), f"{row.purpose} of {row.owner}"))
+    for provider in IdentityProvider.objects.all():
+        found[client_secret(provider)] = f"client secret of {provider.name}"
     return found
 
 

@@ -8,7 +8,9 @@ const api = process.env.RINGMASTER_API_URL ?? "http://127.0.0.1:8000";
 export default defineConfig({
   plugins: [react(), accent()],
   server: {
-    proxy: Object.fromEntries(["/api", "/_allauth"].map((path) => [path, { target: api, changeOrigin: false }])),
+    proxy: Object.fromEntries(
+      ["/api", "/_allauth", "/_oidc"].map((path) => [path, { target: api, changeOrigin: false }]),
+    ),
   },
   build: {
     target: "es2023",

@@ -24,6 +24,7 @@ from backend.accounts.queries import (
 )
 from backend.accounts.states import (
     Held,
+    MemberSource,
     Permission,
     Role,
     missing_to_grant,
@@ -68,7 +69,9 @@ def change_member_role(
     before = Role(member.role)
     if (role, custom_role_id) == (before, member.custom_role_id):
         return get_member(who, membership_id)
-    _refuse(reason_against_changing_role(who.role, True, before, owners, beyond=_beyond(who, member)))
+    follows = member.source == MemberSource.GROUPS
+    beyond = _beyond(who, member)
+    _refuse(reason_against_changing_role(who.role, True, before, owners, beyond=beyond, by_groups=follows))
     custom = grantable_role(who, role, custom_role_id)
     Membership.objects.filter(id=member.id).update(role=role, custom_role=custom)
     audit.record(
@@ -218,9 +221,17 @@ def revoke_invitation(who: Identity, invitation_id: str) -> None:
 
 
 def accept_invitation(
-    *, secret: str, name: str, password: str, source_address: str | None, request_id: str
+    *,
+    secret: str,
+    name: str,
+    password: str | None,
+    signed_in: User | None,
+    source_address: str | None,
+    request_id: str,
 ) -> dict[str, Any]:
     """Makes the account, or adds the membership to the existing one after its password was proved.
+
+    Without a password ``signed_in`` must be whom it is for: who comes through an identity provider has none.
 
     Whoever holds the link may try passwords of the invited person's account, so the tries are limited. They are
     counted outside the transaction, because a refused try undoes it.
@@ -235,20 +246,38 @@ def accept_invitation(
             retry_after=INVITATION_TRIES_WINDOW,
         )
     return _accept_invitation(
-        secret=secret, name=name, password=password, source_address=source_address, request_id=request_id
+        secret=secret,
+        name=name,
+        password=password,
+        signed_in=signed_in,
+        source_address=source_address,
+        request_id=request_id,
     )
 
 
 @transaction.atomic
 def _accept_invitation(
-    *, secret: str, name: str, password: str, source_address: str | None, request_id: str
+    *,
+    secret: str,
+    name: str,
+    password: str | None,
+    signed_in: User | None,
+    source_address: str | None,
+    request_id: str,
 ) -> dict[str, Any]:
     invitation = open_invitation(secret)
     # Held until the membership is written: a role that somebody is about to hold is not deleted.
     if invitation.custom_role_id is not None:
         CustomRole.objects.select_for_update().get(id=invitation.custom_role_id)
     user = User.objects.filter(email__iexact=invitation.email).first()
-    if user is None:
+    if password is None:
+        if user is None or signed_in is None or signed_in.id != user.id:
+            raise Unauthenticated(
+                "sign_in_first",
+                f"Without a password an invitation is for who is signed in, and {invitation.email} is not.",
+                hint="Sign in through your identity provider and open the link again, or send the password.",
+            )
+    elif user is None:
         user = User(email=invitation.email, name=name)
         check_password_strength(password, user)
         user.set_password(password)
@@ -350,3 +379,18 @@ def ensure_first_owner(*, organisation: str, slug: str, email: str) -> FirstOwne
 def set_platform_admin(email: str, wanted: bool) -> bool:
     """Lets a person run what is everybody's, or not any more. False: there is no such person. For the command line."""
     return bool(User.objects.filter(email__iexact=email).update(platform_admin=wanted))
+
+
+@transaction.atomic
+def set_password(email: str, password: str) -> bool:
+    """False: there is no such person. Their sessions end, as each is bound to the password. For the command line.
+
+    Raises Invalid for a weak one.
+    """
+    user = User.objects.select_for_update().filter(email__iexact=email).first()
+    if user is None:
+        return False
+    check_password_strength(password, user)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return True

@@ -6,12 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import ensure_csrf_cookie
 from ninja import Query, Router, Status
 from ninja.decorators import decorate_view
+from ninja.utils import check_csrf
 
 from backend.accounts import actions, queries, schemas, token_actions, token_queries
-from backend.accounts.authentication import session_view, source_address
+from backend.accounts.authentication import session_view, signed_in_user, source_address
 from backend.accounts.queries import identity, require
 from backend.accounts.states import Permission
-from backend.core.errors import Error, request_id_of
+from backend.core.errors import Error, csrf_error, request_id_of
 from backend.core.pagination import PageQuery, prepared
 
 router = Router()
@@ -96,14 +97,23 @@ def get_invitation_offer(request: HttpRequest, secret: str) -> Any:
     auth=None,
     operation_id="accept_invitation",
     tags=["invitations"],
-    response=schemas.InvitationAccepted,
+    response={200: schemas.InvitationAccepted, 403: Error},
 )
 def accept_invitation(request: HttpRequest, acceptance: schemas.InvitationAcceptance) -> Any:
-    """Joins the organisation: makes the account, or proves the existing one's password. A link works once."""
+    """Joins the organisation: makes the account, or proves the existing one's password. A link works once.
+
+    Somebody who is signed in, and whom it is for, needs no password.
+    """
+    signed_in = None
+    if acceptance.password is None:
+        if check_csrf(request) is not None:
+            raise csrf_error()
+        signed_in = signed_in_user(request)
     return actions.accept_invitation(
         secret=acceptance.secret,
         name=acceptance.name,
         password=acceptance.password,
+        signed_in=signed_in,
         source_address=source_address(request),
         request_id=request_id_of(request),
     )

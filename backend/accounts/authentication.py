@@ -1,6 +1,7 @@
 """How a request proves who sends it: an API token, or the console's session with its CSRF token."""
 
 import ipaddress
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -11,9 +12,10 @@ from django.utils.crypto import constant_time_compare
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
-from backend.accounts.models import Membership, Organisation
+from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import SERVICE_ACCOUNT_SUFFIX, Identity, member_identity, memberships_of, token_identity
-from backend.accounts.session_actions import SESSION_ID, note_session_use
+from backend.accounts.session_actions import PROVIDER, SESSION_ID, note_session_use
+from backend.accounts.states import Role
 from backend.accounts.token_actions import check_source, note_token_use
 from backend.accounts.token_queries import token_use_is_stale
 from backend.core.errors import Forbidden, NotFound, Unauthenticated, csrf_error, request_id_of
@@ -63,8 +65,15 @@ class SessionAuth(APIKeyCookie):
             return None
         if check_csrf(request) is not None:
             raise csrf_error()
+        membership = chosen_membership(request, memberships)
+        if not _takes(request, membership):
+            raise Forbidden(
+                "provider_sign_in_needed",
+                f"{membership.organisation.name} is for people who signed in through an identity provider.",
+                hint="Sign out, and sign in with the button of your identity provider.",
+            )
         who = member_identity(
-            chosen_membership(request, memberships),
+            membership,
             source_address=source_address(request),
             request_id=request_id_of(request),
             session_id=request.session.get(SESSION_ID),
@@ -107,8 +116,29 @@ def session_memberships(request: HttpRequest) -> list[Membership] | None:
     return memberships
 
 
+def _takes(request: HttpRequest, membership: Membership) -> bool:
+    """Whether the organisation lets in by how they signed in. Owners keep their way when the provider is away."""
+    open_to_all = membership.organisation.password_sign_in or membership.role == Role.OWNER
+    return open_to_all or PROVIDER in request.session
+
+
+def signed_in_user(request: HttpRequest) -> User | None:
+    """Who is signed in, also to no organisation."""
+    session: Any = request.session
+    user_id = session.get(SESSION_KEY)
+    if user_id is None or session.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    user = User.objects.filter(id=user_id, is_active=True).first()
+    if user is None or not constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()):
+        return None
+    return user
+
+
 def chosen_membership(request: HttpRequest, memberships: list[Membership]) -> Membership:
-    """The one the header names, else the oldest. NotFound for a foreign organisation, Forbidden without any."""
+    """The one the header names, else the oldest that takes this sign-in, else the oldest.
+
+    NotFound for a foreign organisation, Forbidden without any.
+    """
     wanted = request.headers.get(ORGANISATION_HEADER)
     if wanted is not None:
         for membership in memberships:
@@ -119,7 +149,7 @@ def chosen_membership(request: HttpRequest, memberships: list[Membership]) -> Me
         raise Forbidden(
             "no_organisation", "You do not belong to any organisation.", hint="Ask an administrator to invite you."
         )
-    return memberships[0]
+    return next((each for each in memberships if _takes(request, each)), memberships[0])
 
 
 def session_view(request: HttpRequest) -> dict[str, Any]:
@@ -136,6 +166,9 @@ def session_view(request: HttpRequest) -> dict[str, Any]:
     elif memberships:
         chosen = chosen_membership(request, memberships)
         who = member_identity(chosen, source_address=None, request_id="")
+        if not _takes(request, chosen):
+            who = replace(who, permissions=frozenset())
+    alone = signed_in_user(request) if who is None else None
     user, organisation = (chosen.user, chosen.organisation) if chosen else (None, None)
     if who is not None and who.service_account_id is not None:
         organisation = Organisation.objects.get(id=who.organisation_id)
@@ -143,6 +176,7 @@ def session_view(request: HttpRequest) -> dict[str, Any]:
         "authenticated": who is not None,
         "user": user and {"id": user.id, "email": user.email, "name": user.name},
         "service_account": service_account_of(who),
+        "without_organisation": alone and {"id": alone.id, "email": alone.email, "name": alone.name},
         "organisation": organisation and {"id": organisation.id, "name": organisation.name, "slug": organisation.slug},
         "role": who and who.role,
         "custom_role": who and who.custom_role and {"id": who.custom_role.id, "name": who.custom_role.name},

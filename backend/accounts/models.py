@@ -7,7 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower
 
-from backend.accounts.states import DeletionRequestState, DeletionTarget, Held, Permission, Role
+from backend.accounts.states import DeletionRequestState, DeletionTarget, Held, MemberSource, Permission, Role
 from backend.core import ids
 
 _CUSTOM_HAS_ROLE = models.Q(role=Role.CUSTOM, custom_role__isnull=False) | (
@@ -27,6 +27,9 @@ class Organisation(models.Model):
     token_days_max = models.PositiveIntegerField(null=True, help_text="Days that they may live at most; null: for ever")
     deletes_need_two = models.BooleanField(
         default=False, db_default=False, help_text="What goes for good is deleted when a second person has confirmed it"
+    )
+    password_sign_in = models.BooleanField(
+        default=True, db_default=True, help_text="Members may use it signed in by password; owners always may"
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -64,6 +67,55 @@ class User(AbstractBaseUser):
         return self.email
 
 
+class IdentityProvider(models.Model):
+    """Who says who people are (OpenID Connect). The installation's: made on the command line, used by everybody."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_identity_provider_id)
+    name = models.CharField(max_length=60, help_text="On the button of the sign-in page")
+    issuer = models.URLField(max_length=300, unique=True)
+    client_id = models.CharField(max_length=200)
+    scopes = models.CharField(max_length=200, help_text="That are asked for, separated by spaces")
+    groups_claim = models.CharField(max_length=100, help_text="In which the names of a person's groups are")
+    email_domains = ArrayField(
+        models.CharField(max_length=253), help_text="Addresses that it may speak for, in lower case"
+    )
+    session_hours = models.PositiveIntegerField(help_text="How long a sign-in holds")
+    second_factor = models.BooleanField(help_text="It asks everybody for a second factor, whatever its tokens say")
+    ciphertext = models.BinaryField(help_text="The client's secret, sealed (backend/core/secrets.py)")
+    wrapped_key = models.BinaryField()
+    master_key_id = models.CharField(max_length=16)
+    created_at = models.DateTimeField(auto_now_add=True)
+    disabled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("name"), name="identity_provider_name_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.id}"
+
+
+class ExternalIdentity(models.Model):
+    """A person as a provider knows them. Found by provider and subject only, never again by address."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_external_identity_id)
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="identities")
+    subject = models.CharField(max_length=255)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="external_identities")
+    groups = ArrayField(models.CharField(max_length=255), help_text="As of the last sign-in")
+    created_at = models.DateTimeField(auto_now_add=True)
+    signed_in_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "subject"], name="external_identity_subject_once"),
+            # An address that was given to somebody else must not open the account of who had it before.
+            models.UniqueConstraint(fields=["provider", "user"], name="external_identity_user_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class ConsoleSession(models.Model):
     """A browser that somebody signed in with. It lives as long as the row of Django's session, which has its key."""
 
@@ -72,6 +124,9 @@ class ConsoleSession(models.Model):
     session_key = models.CharField(max_length=40, unique=True, help_text="Of django_session; a secret")
     user_agent = models.CharField(max_length=300, blank=True, help_text="As the browser named itself")
     source_address = models.GenericIPAddressField(null=True, help_text="Where it was used from last")
+    identity_provider = models.ForeignKey(
+        IdentityProvider, on_delete=models.CASCADE, null=True, related_name="+", help_text="By which somebody signed in"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField()
 
@@ -113,12 +168,39 @@ class CustomRole(models.Model):
         return Held(id=self.id, name=self.name, permissions=known, tags=self.tags)
 
 
+class GroupRole(models.Model):
+    """People whom a provider has in a group are members of an organisation, in this role."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_group_role_id)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="group_roles")
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="group_roles")
+    group = models.CharField(max_length=255, help_text="As the provider calls it")
+    role = models.CharField(max_length=16, choices=[(r.value, r.value) for r in Role])
+    custom_role = models.ForeignKey(CustomRole, on_delete=models.RESTRICT, null=True, related_name="group_roles")
+    rank = models.PositiveIntegerField(help_text="Who is in several groups has the role of the smallest")
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "provider", "group"], name="group_role_once"),
+            models.CheckConstraint(condition=_CUSTOM_HAS_ROLE, name="group_role_custom_has_role"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} is {self.role} of {self.organisation_id}"
+
+
 class Membership(models.Model):
     id = models.CharField(primary_key=True, max_length=40, default=ids.new_membership_id)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=[(r.value, r.value) for r in Role])
     custom_role = models.ForeignKey(CustomRole, on_delete=models.RESTRICT, null=True, related_name="memberships")
+    source = models.CharField(max_length=16, default=MemberSource.INVITATION, db_default=MemberSource.INVITATION.value)
+    identity_provider = models.ForeignKey(
+        IdentityProvider, on_delete=models.RESTRICT, null=True, related_name="+", help_text="Whose groups it follows"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -126,6 +208,10 @@ class Membership(models.Model):
             models.UniqueConstraint(fields=["organisation", "user"], name="membership_once"),
             models.CheckConstraint(condition=models.Q(role__in=[r.value for r in Role]), name="membership_role_known"),
             models.CheckConstraint(condition=_CUSTOM_HAS_ROLE, name="membership_custom_has_role"),
+            models.CheckConstraint(
+                condition=models.Q(source=MemberSource.GROUPS) ^ models.Q(identity_provider__isnull=True),
+                name="membership_groups_of_provider",
+            ),
         ]
 
     def __str__(self) -> str:

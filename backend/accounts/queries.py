@@ -18,6 +18,7 @@ from backend.accounts.states import (
     PERMISSIONS,
     PLATFORM,
     Held,
+    MemberSource,
     Permission,
     Role,
     permissions_of,
@@ -239,6 +240,9 @@ def _members(who: Identity) -> QuerySet[Membership, Any]:
             "role",
             "created_at",
             "owners",
+            "source",
+            "identity_provider_id",
+            "identity_provider__name",
             *_CUSTOM_ROLE,
             email=F("user__email"),
             name=F("user__name"),
@@ -259,11 +263,17 @@ def take_custom_role(row: dict[str, Any]) -> frozenset[Permission]:
 
 def _member(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     role, owners = Role(row["role"]), row.pop("owners")
+    provider_id, provider_name = row.pop("identity_provider_id"), row.pop("identity_provider__name")
+    row["identity_provider"] = provider_id and {"id": provider_id, "name": provider_name}
+    follows = row["source"] == MemberSource.GROUPS
     beyond = take_custom_role(row) - who.role_permissions
     may = Permission.MEMBERS_WRITE in who.permissions
     return row | {
         "allowed_actions": [
-            allowed("change_member_role", reason_against_changing_role(who.role, may, role, owners, beyond=beyond)),
+            allowed(
+                "change_member_role",
+                reason_against_changing_role(who.role, may, role, owners, beyond=beyond, by_groups=follows),
+            ),
             allowed("remove_member", reason_against_removing(who.role, may, role, owners, beyond=beyond)),
         ]
     }

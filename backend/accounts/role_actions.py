@@ -95,7 +95,7 @@ def delete_role(who: Identity, role_id: str) -> None:
     _refuse_beyond(who, role)
     holders = get_role(who, role_id)
     if reason := reason_against_deleting_custom_role(
-        holders["members"], holders["service_accounts"], holders["invitations"]
+        holders["members"], holders["service_accounts"], holders["invitations"], holders["group_roles"]
     ):
         raise Conflict("role_in_use", reason, hint="Give them another role first.")
     CustomRole.objects.filter(id=role.id).update(deleted_at=timezone.now())

@@ -6,7 +6,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from backend.accounts.models import CustomRole, Invitation, Membership, ServiceAccount
+from backend.accounts.models import CustomRole, GroupRole, Invitation, Membership, ServiceAccount
 from backend.accounts.queries import Identity, role_not_found
 from backend.accounts.states import (
     NOT_BY_TAGS,
@@ -56,6 +56,7 @@ def _roles(who: Identity) -> QuerySet[CustomRole, Any]:
             held_by=_counted(Membership.objects.all()),
             held_by_accounts=_counted(ServiceAccount.objects.all()),
             offered_by=_counted(still_open),
+            mapped_by=_counted(GroupRole.objects.all()),
         )
         .values(
             "id",
@@ -68,13 +69,14 @@ def _roles(who: Identity) -> QuerySet[CustomRole, Any]:
             "held_by",
             "held_by_accounts",
             "offered_by",
+            "mapped_by",
         )
     )
 
 
 def _role(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     row["members"], row["invitations"] = row.pop("held_by"), row.pop("offered_by")
-    row["service_accounts"] = row.pop("held_by_accounts")
+    row["service_accounts"], row["group_roles"] = row.pop("held_by_accounts"), row.pop("mapped_by")
     may = Permission.MEMBERS_WRITE in who.permissions
     beyond = frozenset(map(Permission, row["permissions"])) - who.role_permissions
     against = reason_against_changing_custom_role(may, beyond)
@@ -84,7 +86,9 @@ def _role(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
             allowed(
                 "delete_organisation_role",
                 against
-                or reason_against_deleting_custom_role(row["members"], row["service_accounts"], row["invitations"]),
+                or reason_against_deleting_custom_role(
+                    row["members"], row["service_accounts"], row["invitations"], row["group_roles"]
+                ),
             ),
         ]
     }

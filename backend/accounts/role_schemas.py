@@ -60,6 +60,7 @@ class OrganisationRole(Schema):
     members: int = Field(description="How many people hold it")
     service_accounts: int = Field(description="How many service accounts hold it")
     invitations: int = Field(description="How many open invitations offer it")
+    group_roles: int = Field(description="How many groups of identity providers give it (list_group_roles)")
     allowed_actions: list[AllowedAction] = Field(
         description="Whether the caller may update_organisation_role and delete_organisation_role, and why not"
     )

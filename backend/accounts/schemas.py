@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from ninja import Schema
 from pydantic import AfterValidator, EmailStr, Field, StringConstraints, model_validator
 
-from backend.accounts.states import Permission, Role
+from backend.accounts.states import MemberSource, Permission, Role
 from backend.core.schemas import AllowedAction, Line, NextCursor, RequestBody
 
 # Enumerations arrive as JSON strings, which exact types would refuse.
@@ -52,6 +52,11 @@ class ServiceAccountRef(Schema):
     name: str = Field(description="Unique in the organisation")
 
 
+class IdentityProviderRef(Schema):
+    id: str = Field(description="idp_…; create_group_role takes it")
+    name: str = Field(description="On its button of the sign-in page; unique in the installation")
+
+
 class CustomRoleRef(Schema):
     id: str = Field(description="rol_…; get_organisation_role takes it")
     name: str = Field(description="Unique in the organisation")
@@ -66,6 +71,9 @@ class Session(Schema):
     user: SessionUser | None = Field(description="null when nobody is signed in")
     service_account: ServiceAccountRef | None = Field(
         description="Whose API token it is, where it is no person's; user is null then"
+    )
+    without_organisation: SessionUser | None = Field(
+        description="Who signed in and belongs to no organisation: authenticated is false then, and user null"
     )
     organisation: OrganisationRef | None = Field(description="The one this request is about")
     role: Role | None = Field(description="In this organisation; null when nobody is signed in")
@@ -92,6 +100,13 @@ class Member(Schema):
     name: str = Field(description="As they wrote it themselves; may be empty")
     role: Role = Field(description="owner, admin, operator, viewer, or custom: one that the organisation made")
     custom_role: CustomRoleRef | None = _CUSTOM_ROLE
+    source: MemberSource = Field(
+        description="invitation: a person invited them. groups: their role follows their groups at an identity "
+        "provider, at each sign-in (list_group_roles)"
+    )
+    identity_provider: IdentityProviderRef | None = Field(
+        description="Whose groups the membership follows; null where it is by invitation"
+    )
     created_at: datetime = Field(description="When they joined, UTC")
     allowed_actions: list[AllowedAction] = Field(
         description="Whether the caller may change_member_role and remove_member, and why not"
@@ -177,7 +192,11 @@ class InvitationOffer(Schema):
 class InvitationAcceptance(RequestBody):
     secret: Secret = Field(description="The part of the link after '#'")
     name: Line = Field("", max_length=100, description="Only used when the account is new")
-    password: Password = Field(description="12 characters or more for a new account, else the account's password")
+    password: Password | None = Field(
+        None,
+        description="12 characters or more for a new account, else the account's password; null: whom it is for is "
+        "signed in",
+    )
 
 
 class OrganisationName(Schema):

@@ -87,7 +87,7 @@ def update_service_account(request: HttpRequest, service_account_id: str, change
     response=schemas.AccessSettings,
 )
 def get_access_settings(request: HttpRequest) -> Any:
-    """What holds for the API tokens of the organisation, and whether deletes take two people."""
+    """What holds for API tokens and sign-ins of the organisation, and whether deletes take two people."""
     return settings.get_settings(identity(request))
 
 
@@ -98,7 +98,7 @@ def get_access_settings(request: HttpRequest) -> Any:
     response=schemas.AccessSettings,
 )
 def update_access_settings(request: HttpRequest, change: schemas.AccessSettingsChange) -> Any:
-    """Changes what holds for API tokens that are made from now on, and whether deletes take two people.
+    """Changes what holds for API tokens that are made from now on, for sign-ins, and whether deletes take two people.
 
     What is left out stays; null takes a limit away.
     """

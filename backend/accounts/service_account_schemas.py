@@ -85,6 +85,10 @@ class AccessSettings(Schema):
         description="Whether clusters and backups are deleted only when a second person has confirmed it "
         "(create_deletion_request)"
     )
+    password_sign_in: bool = Field(
+        description="Whether members use the organisation signed in by password, too; false: only owners do, everybody "
+        "else through an identity provider"
+    )
 
 
 class AccessSettingsChange(RequestBody):
@@ -109,4 +113,9 @@ class AccessSettingsChange(RequestBody):
         False,
         description="true: clusters and backups are deleted only when a second person has confirmed it. false again "
         "takes a second person, too: create_deletion_request with target_type access_settings; left out: stays",
+    )
+    password_sign_in: bool = Field(
+        True,
+        description="false: members have to sign in through an identity provider, from their next request on; owners "
+        "may sign in by password all the same, and API tokens go on. Left out: stays",
     )

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from backend.accounts.models import ConsoleSession, Membership, User
+from backend.accounts.models import ConsoleSession, IdentityProvider, Membership, User
 from backend.accounts.queries import Identity, require
 from backend.accounts.session_queries import check_may_end, find_member, find_session, living, require_session
 from backend.accounts.states import Permission
@@ -18,6 +18,8 @@ from backend.audit import actions as audit
 
 SESSION_ID = "console_session"
 """In Django's session: the id of its ConsoleSession."""
+PROVIDER = "identity_provider"
+"""In Django's session: the id of the identity provider by which somebody signed in."""
 NOTED_EVERY = 60.0
 """Seconds. Another process notes a use by its own clock."""
 _MOST_NOTED = 10_000
@@ -26,10 +28,21 @@ _noted: dict[str, float] = {}
 
 
 @transaction.atomic
-def keep_session(request: HttpRequest, user: User, *, source_address: str | None) -> None:
-    """Called when somebody has signed in. What is left of their sessions that are over goes."""
+def keep_session(
+    request: HttpRequest, user: User, *, source_address: str | None, provider: IdentityProvider | None
+) -> None:
+    """Called when somebody has signed in. What is left of their sessions that are over goes.
+
+    ``provider``: by which they did; it says how long the session lasts.
+    """
     ConsoleSession.objects.filter(user=user).exclude(id__in=living(user.id).values("id")).delete()
     session: Any = request.session
+    if provider is None:
+        session.pop(PROVIDER, None)
+        session.set_expiry(None)
+    else:
+        session[PROVIDER] = provider.id
+        session.set_expiry(provider.session_hours * 3600)
     if session.session_key is None:
         session.save()
     kept = ConsoleSession.objects.create(
@@ -37,6 +50,7 @@ def keep_session(request: HttpRequest, user: User, *, source_address: str | None
         session_key=session.session_key,
         user_agent=_plain(request.headers.get("User-Agent", "")),
         source_address=source_address,
+        identity_provider=provider,
         last_used_at=timezone.now(),
     )
     session[SESSION_ID] = kept.id
@@ -86,6 +100,14 @@ def end_member_sessions(who: Identity, membership_id: str) -> int:
     if ended:
         _record(who, member, ended)
     return ended
+
+
+@transaction.atomic
+def forget_password(user: User) -> None:
+    """Nobody signs in to the account by password any more, and who is signed in is signed out."""
+    user.set_unusable_password()
+    user.save(update_fields=["password"])
+    _end(ConsoleSession.objects.filter(user=user))
 
 
 def _end(rows: QuerySet[ConsoleSession]) -> int:

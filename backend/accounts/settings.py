@@ -5,13 +5,13 @@ from typing import Any
 from django.db import transaction
 
 from backend.accounts import second_person
-from backend.accounts.models import Organisation
+from backend.accounts.models import IdentityProvider, Organisation
 from backend.accounts.queries import Identity, require
 from backend.accounts.states import DeletionTarget, Permission
 from backend.audit import actions as audit
-from backend.core.errors import Invalid
+from backend.core.errors import Conflict, Invalid
 
-_COLUMNS = ("token_days_default", "token_days_max", "deletes_need_two")
+_COLUMNS = ("token_days_default", "token_days_max", "deletes_need_two", "password_sign_in")
 
 
 def get_settings(who: Identity) -> dict[str, Any]:
@@ -33,6 +33,12 @@ def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
             f"API tokens would live {usual} days when nobody says, and {most} at most.",
             hint="Choose a default that is no longer than the maximum.",
             field="token_days_default",
+        )
+    if wanted.get("password_sign_in") is False and not IdentityProvider.objects.filter(disabled_at=None).exists():
+        raise Conflict(
+            "no_identity_provider",
+            "This installation has no identity provider that people could sign in through instead.",
+            hint="Ask who runs the installation to add one: docs/identity.md.",
         )
     changed = {name: value for name, value in after.items() if before[name] != value}
     if changed:

@@ -1,4 +1,7 @@
-"""Sign-in by e-mail and password (allauth headless). Nobody signs up: accounts are made by invitation."""
+"""Sign-in by e-mail and password (allauth headless). Nobody signs up: accounts are made by invitation.
+
+What both ways of signing in end with is here, too: provider_sign_in.py is the other one.
+"""
 
 from typing import Any
 
@@ -6,10 +9,12 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.http import HttpRequest, HttpResponse
 
 from backend.accounts.authentication import source_address
-from backend.accounts.models import Membership, User
+from backend.accounts.models import IdentityProvider, Membership, User
 from backend.accounts.session_actions import keep_session
 from backend.audit.actions import record_sign_in
 from backend.core.errors import request_id_of
+
+_PENDING = "identity_provider_pending"
 
 
 class SignInAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -22,8 +27,9 @@ class SignInAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
         return source_address(request) or "local"
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
-        _record(request, user, "sign_in")
-        keep_session(request, user, source_address=source_address(request))
+        provider = _taken(request, user)
+        _record(request, user, "sign_in", provider)
+        keep_session(request, user, source_address=source_address(request), provider=provider)
         return super().post_login(request, user, **kwargs)  # type: ignore[no-any-return]
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
@@ -34,7 +40,18 @@ class SignInAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
             _record(request, user, "sign_in.failed")
 
 
-def _record(request: HttpRequest, user: User, action: str) -> None:
+def remember_provider(request: HttpRequest, user: User, provider: IdentityProvider) -> None:
+    """The provider has said who they are. The sign-in may take more before ``post_login``, and more requests."""
+    request.session[_PENDING] = [provider.id, user.id]
+
+
+def _taken(request: HttpRequest, user: User) -> IdentityProvider | None:
+    """What was remembered of them, once."""
+    provider_id, user_id = request.session.pop(_PENDING, None) or ("", "")
+    return IdentityProvider.objects.filter(id=provider_id, disabled_at=None).first() if user_id == user.id else None
+
+
+def _record(request: HttpRequest, user: User, action: str, provider: IdentityProvider | None = None) -> None:
     record_sign_in(
         list(Membership.objects.filter(user=user).values_list("organisation_id", flat=True)),
         action=action,
@@ -42,4 +59,5 @@ def _record(request: HttpRequest, user: User, action: str) -> None:
         user_id=user.id,
         source_address=source_address(request),
         request_id=request_id_of(request),
+        identity_provider=None if provider is None else provider.name,
     )

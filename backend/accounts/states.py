@@ -83,6 +83,15 @@ NOT_BY_TAGS: dict[Permission, str] = {
 """What a role that holds for some clusters only cannot hold, and why."""
 
 
+class MemberSource(StrEnum):
+    """Where a membership is from, which is who keeps it."""
+
+    INVITATION = "invitation"
+    """A person: an invitation, or the installation's first owner."""
+    GROUPS = "groups"
+    """An identity provider: it follows the person's groups there at each sign-in."""
+
+
 class DeletionTarget(StrEnum):
     """What goes for good, and so takes two people where the organisation wants it (second_person.py)."""
 
@@ -142,10 +151,13 @@ def reason_against_changing_role(
     owners: int,
     *,
     beyond: frozenset[Permission] = frozenset(),
+    by_groups: bool = False,
 ) -> str | None:
-    """``beyond``: what the target's role holds and the actor's role does not."""
+    """``beyond``: what the target's role holds and the actor's role does not. ``by_groups``: it follows groups."""
     if not may_write:
         return _MAY_NOT
+    if by_groups:
+        return "Their role follows their groups at the identity provider: change the role of the group."
     if beyond:
         return f"Their role holds what yours does not: {', '.join(sorted(beyond))}."
     if target is Role.OWNER and actor is not Role.OWNER:
@@ -189,11 +201,24 @@ def reason_against_changing_account(may_write: bool, beyond: frozenset[Permissio
     return None
 
 
-def reason_against_deleting_custom_role(members: int, accounts: int, invitations: int) -> str | None:
-    if members or accounts or invitations:
+def reason_against_changing_group_role(
+    actor: Role, may_write: bool, target: Role, beyond: frozenset[Permission]
+) -> str | None:
+    """``beyond``: what the group's role holds and that of who wants to change it does not."""
+    if not may_write:
+        return "Your role or token may not change the roles of groups."
+    if beyond:
+        return f"Its role holds what yours does not: {', '.join(sorted(beyond))}."
+    if target is Role.OWNER and actor is not Role.OWNER:
+        return "Only owners may change who becomes an owner."
+    return None
+
+
+def reason_against_deleting_custom_role(members: int, accounts: int, invitations: int, groups: int) -> str | None:
+    if members or accounts or invitations or groups:
         return (
             f"Members who hold it: {members}; service accounts: {accounts}; open invitations that offer it: "
-            f"{invitations}."
+            f"{invitations}; groups of identity providers: {groups}."
         )
     return None
 

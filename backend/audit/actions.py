@@ -46,7 +46,14 @@ def record(
 
 
 def record_sign_in(
-    organisation_ids: list[str], *, action: str, email: str, user_id: str, source_address: str | None, request_id: str
+    organisation_ids: list[str],
+    *,
+    action: str,
+    email: str,
+    user_id: str,
+    source_address: str | None,
+    request_id: str,
+    identity_provider: str | None = None,
 ) -> None:
     """A sign-in, or a failed one, concerns every organisation the person belongs to."""
     AuditRecord.objects.bulk_create(
@@ -60,6 +67,7 @@ def record_sign_in(
             actor_user_id=user_id,
             source_address=source_address,
             request_id=request_id,
+            after=None if identity_provider is None else {"identity_provider": identity_provider},
         )
         for organisation_id in organisation_ids
     )

@@ -16,6 +16,7 @@ from pydantic_core import from_json, to_json
 from backend.access.api import router as access
 from backend.accounts.api import router as accounts
 from backend.accounts.authentication import AUTHENTICATION, find_identity
+from backend.accounts.group_role_api import router as group_roles
 from backend.accounts.role_api import router as organisation_roles
 from backend.accounts.service_account_api import router as service_accounts
 from backend.accounts.session_api import router as sessions
@@ -184,6 +185,7 @@ api.add_decorator(with_chosen_fields, mode="view")
 api.add_decorator(within_limits, mode="view")
 api.add_router("", accounts)
 api.add_router("", organisation_roles)
+api.add_router("", group_roles)
 api.add_router("", service_accounts)
 api.add_router("", sessions)
 api.add_router("", audit)

@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db.models import Model
 
+from backend.accounts import provider_actions
+from backend.accounts.models import IdentityProvider
 from backend.clusters.models import Secret
 from backend.config.database_backup import keys_in_use
 from backend.console.models import SealedText
@@ -31,6 +33,7 @@ class Kind:
 # A test holds it against all models that have a `master_key_id`.
 KINDS = (
     Kind(Secret, lambda row: (row.owner, row.purpose)),
+    Kind(IdentityProvider, lambda row: (row.id, provider_actions.PURPOSE)),
     Kind(SealedText, lambda row: (row.owner, bound_purpose(row.purpose))),
     Kind(
         IdempotencyRecord,

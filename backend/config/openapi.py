@@ -101,6 +101,7 @@ _PATH_PARAMETERS = {
     "deletion_request_id": "Id of a deletion request: dlr_…, from list_deletion_requests",
     "diagnosis_id": "Id of what a node was asked: dgn_…, from the answer of ask_node or from get_diagnostics",
     "drill_id": "Id of a restore drill: drl_…, from list_drills",
+    "group_role_id": "Id of a group's role: grl_…, from list_group_roles",
     "image_id": "Id of a machine image: img_…, from list_images; not what its cloud calls it",
     "import_id": "Id of an import: imp_…, from list_imports",
     "invitation_id": "Id of an invitation: inv_…, from list_invitations",

@@ -94,6 +94,8 @@ ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_RATE_LIMITS = {
     "login": "60/m/ip",
     "login_failed": "30/m/ip,10/5m/key",
+    # Ours: sign-ins through an identity provider that begin (accounts/provider_sign_in.py).
+    "provider_sign_in": "60/m/ip",
 }
 
 SESSION_COOKIE_NAME = "ringmaster_session"

@@ -4,6 +4,7 @@ from allauth.headless.account.views import LoginView, SessionView
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_protect
 
+from backend.accounts import provider_sign_in
 from backend.alerts.facts import cluster_facts
 from backend.alerts.intake import alerts_told
 from backend.config import views
@@ -21,13 +22,15 @@ urlpatterns = [
     path("api/v1/openapi.json", views.description),
     path("api/v1/", api.urls),
     path("_allauth/browser/v1/", include((_sign_in, "headless"))),
+    path("_oidc/<str:provider_id>/start", csrf_protect(provider_sign_in.start)),
+    path("_oidc/<str:provider_id>/callback", provider_sign_in.callback),
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", metrics),
     path("metrics/targets", targets),
     path("metrics/clusters", cluster_facts),
     path("metrics/alerts", alerts_told),
-    re_path(r"^(?:api|_allauth)(?:/.*)?$", views.unknown_url),
+    re_path(r"^(?:api|_allauth|_oidc)(?:/.*)?$", views.unknown_url),
     path("", views.console),
     path("<path:path>", views.console),
 ]

@@ -44,6 +44,18 @@ def new_role_id() -> str:
     return new_id("rol")
 
 
+def new_identity_provider_id() -> str:
+    return new_id("idp")
+
+
+def new_external_identity_id() -> str:
+    return new_id("xid")
+
+
+def new_group_role_id() -> str:
+    return new_id("grl")
+
+
 def new_operation_id() -> str:
     return new_id("op")
 

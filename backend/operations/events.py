@@ -215,8 +215,11 @@ class Hub:
         sessions = await _pairs(
             database,
             sql.SQL(
-                "SELECT seen.user_id, seen.id FROM {} seen JOIN django_session USING (session_key)"
-                " WHERE seen.id = ANY(%s) AND expire_date > now()"
+                "SELECT member.organisation_id, seen.id FROM {} seen JOIN django_session USING (session_key)"
+                " JOIN accounts_membership member ON member.user_id = seen.user_id"
+                " JOIN accounts_organisation organisation ON organisation.id = member.organisation_id"
+                " WHERE seen.id = ANY(%s) AND expire_date > now() AND"
+                " (organisation.password_sign_in OR member.role = 'owner' OR seen.identity_provider_id IS NOT NULL)"
             ).format(sql.Identifier(ConsoleSession._meta.db_table)),
             list({client.session_id for client in clients if client.session_id}),
         )
@@ -225,7 +228,7 @@ class Hub:
             if (
                 membership not in members
                 or (client.token_id and (client.organisation_id, client.token_id) not in tokens)
-                or (client.session_id and (client.user_id, client.session_id) not in sessions)
+                or (client.session_id and (client.organisation_id, client.session_id) not in sessions)
             ):
                 client.end()
             else:

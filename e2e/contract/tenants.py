@@ -11,6 +11,8 @@ from datetime import time, timedelta
 
 # Every name of the first organisation holds this word, and nothing else does: it must never show up elsewhere.
 MARK = "quartzfalcon"
+# Of the installation: both may name it.
+PROVIDER = "idp_00000000000000000000000000"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         ConsoleSession,
         CustomRole,
         DeletionRequest,
+        GroupRole,
+        IdentityProvider,
         Invitation,
         Membership,
         Organisation,
@@ -404,6 +408,29 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
         requested_by_user_id=colleague.id,
         expires_at=now + timedelta(hours=24),
     )
+    provider, _ = IdentityProvider.objects.get_or_create(
+        id=PROVIDER,
+        defaults={
+            "name": "Corp",
+            "issuer": "https://sso.corp.example",
+            "client_id": "ringmaster",
+            "scopes": "openid",
+            "groups_claim": "groups",
+            "email_domains": ["corp.example"],
+            "session_hours": 12,
+            "second_factor": False,
+            "ciphertext": b"",
+            "wrapped_key": b"",
+        },
+    )
+    group_role = GroupRole.objects.create(
+        organisation=organisation,
+        provider=provider,
+        group=f"{name}-people",
+        role="viewer",
+        rank=100,
+        created_by=owner.email,
+    )
     AuditRecord.objects.create(
         organisation=organisation,
         action="cluster.create",
@@ -418,6 +445,7 @@ def _organisation(name: str, role: str) -> tuple[str, dict[str, str]]:
     return token, {
         "organisation_id": organisation.id,
         "role_id": custom_role.id,
+        "group_role_id": group_role.id,
         "service_account_id": service_account.id,
         "account_id": account.id,
         "cluster_id": cluster.id,

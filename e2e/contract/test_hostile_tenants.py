@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from e2e.contract.server import Api, serving_api
-from e2e.contract.tenants import MARK
+from e2e.contract.tenants import MARK, PROVIDER
 from e2e.contract.test_isolation import BODIES, DESCRIPTION, NEW_CLUSTER, NOBODYS, operations_with_ids
 
 ROLES = ("owner", "admin", "operator", "viewer", "custom", "by-tags", "service-account")
@@ -73,6 +73,13 @@ MENTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
         {"role": "custom", "name": "x", "contact": "x@elsewhere.example"},
     ),
     ("update_service_account", "custom_role_id", "role_id", {"role": "custom"}),
+    (
+        "create_group_role",
+        "custom_role_id",
+        "role_id",
+        {"role": "custom", "group": "x", "identity_provider_id": PROVIDER},
+    ),
+    ("update_group_role", "custom_role_id", "role_id", {"role": "custom"}),
     ("create_token", "service_account_id", "service_account_id", {"name": "x", "scopes": ["clusters:read"]}),
     ("create_deletion_request", "target_id", "cluster_id", {"target_type": "cluster"}),
     ("create_deletion_request", "target_id", "backup_id", {"target_type": "backup"}),
@@ -90,8 +97,8 @@ MENTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("export_audit_records", "target_id", "cluster_id", {}),
 ]
 # Named like ids of things, and are none: a cloud's own, a key's public half, an image's build. And nodes to restart are
-# asked for among those of the cluster, one or several.
-NO_IDS = {"access_key_id", "cloud_id", "build_id", "node_ids"}
+# asked for among those of the cluster, one or several. Identity providers are the installation's.
+NO_IDS = {"access_key_id", "cloud_id", "build_id", "identity_provider_id", "node_ids"}
 # One's own is refused too when it was not busy for a week.
 MEASURED = {"plan_size"}
 # Of a database, which is asked for whatever name there could be; and rules are the product's.
@@ -120,6 +127,7 @@ def owners(api: Api) -> dict[str, Any]:
         "invitations",
         "service-accounts",
         "organisation/roles",
+        "organisation/group-roles",
         "cloud-accounts",
         "alert-receivers",
         "operations",

@@ -26,6 +26,7 @@ NOBODYS = {"rule": "node-down"}
 BODIES: dict[str, dict[str, Any]] = {
     "change_member_role": {"role": "viewer"},
     "update_organisation_role": {"name": "taken over"},
+    "update_group_role": {"rank": 1},
     "update_service_account": {"name": "taken over"},
     "update_cloud_account": {"name": "taken over"},
     "update_cluster": {"name": "taken-over"},

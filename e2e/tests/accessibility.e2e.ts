@@ -136,6 +136,7 @@ const pages: [name: string, path: () => string, ready: (page: Page) => Promise<v
     () => "/deletion-requests",
     (page) => expect(page.getByText("One person is enough to delete clusters and backups.")).toBeVisible(),
   ],
+  ["groups", () => "/groups", (page) => expect(page.getByText("No group has a role.", { exact: false })).toBeVisible()],
   ["audit", () => "/audit", (page) => expect(page.getByText("cluster.create").first()).toBeVisible()],
   ["not-found", () => "/nowhere", (page) => expect(page.getByRole("heading", { level: 1 })).toBeVisible()],
 ];

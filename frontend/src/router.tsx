@@ -7,6 +7,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import {
+  accessSettingsQuery,
   alertReceiversQuery,
   allCloudAccountsQuery,
   auditQuery,
@@ -25,6 +26,8 @@ import {
   deletionRequestsQuery,
   descriptionQuery,
   firingAlertsQuery,
+  groupRolesQuery,
+  identityProvidersQuery,
   imagesQuery,
   invitationsQuery,
   membersQuery,
@@ -68,14 +71,27 @@ const rootRoute = createRootRoute({
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
-  validateSearch: (search: Record<string, unknown>): { return_to?: string } => ({
+  validateSearch: (search: Record<string, unknown>): { return_to?: string; problem?: string } => ({
     return_to: readText(search.return_to),
+    problem: readText(search.problem),
   }),
   beforeLoad: async ({ search }) => {
     const session = await queryClient.ensureQueryData(sessionQuery);
-    if (session.authenticated) throw redirect({ href: returnPath(search.return_to), replace: true });
+    if (session.authenticated && !search.problem) throw redirect({ href: returnPath(search.return_to), replace: true });
+    if (session.without_organisation && !search.problem) throw redirect({ to: "/no-organisation", replace: true });
+    void queryClient.prefetchQuery(identityProvidersQuery());
   },
   component: lazyRouteComponent(() => import("./forms/sign-in"), "SignInPage"),
+});
+
+const noOrganisationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/no-organisation",
+  beforeLoad: async () => {
+    const session = await queryClient.ensureQueryData(sessionQuery);
+    if (!session.without_organisation) throw redirect({ to: "/clusters", replace: true });
+  },
+  component: lazyRouteComponent(() => import("./pages/no-organisation"), "NoOrganisationPage"),
 });
 
 const acceptInvitationRoute = createRoute({
@@ -89,6 +105,7 @@ const consoleRoute = createRoute({
   id: "console",
   beforeLoad: async ({ location }) => {
     const session = await queryClient.ensureQueryData(sessionQuery);
+    if (session.without_organisation) throw redirect({ to: "/no-organisation" });
     if (!session.authenticated) throw redirect({ to: "/sign-in", search: { return_to: location.href } });
   },
   component: lazyRouteComponent(() => import("./layouts/console-layout"), "ConsoleLayout"),
@@ -350,6 +367,17 @@ const rolesRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/roles"), "RolesPage"),
 });
 
+const groupsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/groups",
+  loader: () => {
+    void queryClient.prefetchQuery(groupRolesQuery());
+    void queryClient.prefetchQuery(identityProvidersQuery());
+    void queryClient.prefetchQuery(accessSettingsQuery());
+  },
+  component: lazyRouteComponent(() => import("./pages/groups"), "GroupsPage"),
+});
+
 const serviceAccountsRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/service-accounts",
@@ -416,6 +444,7 @@ export const router = createRouter({
     homeRoute,
     signInRoute,
     acceptInvitationRoute,
+    noOrganisationRoute,
     consoleRoute.addChildren([
       clustersRoute,
       clusterOrderRoute,
@@ -436,6 +465,7 @@ export const router = createRouter({
       sessionsRoute,
       membersRoute,
       rolesRoute,
+      groupsRoute,
       serviceAccountsRoute,
       deletionRequestsRoute,
       auditRoute,

@@ -73,7 +73,10 @@ def test_the_organisation_says_how_long_tokens_live(tenant: Tenant):
     api = tenant.api()
     assert days_left(api.post("/tokens", TOKEN).json()["token"]) is None
     settings = {"token_days_default": 30, "token_days_max": 90}
-    assert api.patch("/organisation/access-settings", settings).json() == settings | {"deletes_need_two": False}
+    assert api.patch("/organisation/access-settings", settings).json() == settings | {
+        "deletes_need_two": False,
+        "password_sign_in": True,
+    }
     assert days_left(api.post("/tokens", TOKEN).json()["token"]) == 30
     assert days_left(api.post("/tokens", TOKEN | {"expires_in_days": 90}).json()["token"]) == 90
     for days in (91, None):

@@ -149,7 +149,7 @@ OWN_IDS = (
     "{operation_id}",
     "{restore_id}",
 )
-PUBLIC = {"accept_invitation", "get_invitation_offer", "get_session"}
+PUBLIC = {"accept_invitation", "get_invitation_offer", "get_session", "list_identity_providers"}
 
 
 def test_every_route_is_of_a_cluster_or_listed_or_closed(limited: ApiClient):

@@ -76,8 +76,8 @@ export const createClientConfig: CreateClientConfig = (config) => ({
 });
 
 /** One request outside the generated client: sign-in is not part of the API's description. */
-export async function sendJson(method: string, path: string, body?: unknown): Promise<void> {
-  await send(path, {
+export async function sendJson(method: string, path: string, body?: unknown): Promise<Response> {
+  return await send(path, {
     method,
     headers: body === undefined ? {} : { "Content-Type": "application/json" },
     body: body === undefined ? null : JSON.stringify(body),

@@ -87,6 +87,8 @@ export type {
   FirstBootStep,
   FlameNode,
   Grant,
+  GroupRole,
+  IdentityProviderRef as IdentityProvider,
   Image as MachineImage,
   ImageOrder,
   Import as TableImport,

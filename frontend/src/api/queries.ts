@@ -169,6 +169,11 @@ export const memberSessionsQuery = (memberId: string) =>
 
 export const organisationRolesQuery = () => generated.listOrganisationRolesOptions({ query: { limit: 200 } });
 
+/** Who people can sign in through. */
+export const identityProvidersQuery = () => ({ ...generated.listIdentityProvidersOptions(), staleTime: 60_000 });
+
+export const groupRolesQuery = () => generated.listGroupRolesOptions({ query: { limit: 200 } });
+
 export const serviceAccountsQuery = (cursor?: string) => ({
   ...generated.listServiceAccountsOptions({ query: { limit: PAGE_SIZE, cursor } }),
   placeholderData: keepPreviousData,
@@ -533,6 +538,7 @@ export {
   createCloudAccountMutation,
   createClusterMutation,
   createDeletionRequestMutation,
+  createGroupRoleMutation,
   createImportMutation,
   createInvitationMutation,
   createNetworkConnectionMutation,
@@ -547,6 +553,7 @@ export {
   deleteBudgetMutation,
   deleteCloudAccountMutation,
   deleteClusterMutation,
+  deleteGroupRoleMutation,
   deleteNetworkConnectionMutation,
   deleteOrganisationRoleMutation,
   deleteRoleMutation,
@@ -604,6 +611,7 @@ export {
   updateBudgetMutation,
   updateCloudAccountMutation,
   updateClusterMutation,
+  updateGroupRoleMutation,
   updateOrganisationRoleMutation,
   updateServiceAccountMutation,
   verifyBackupMutation,

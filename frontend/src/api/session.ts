@@ -49,6 +49,14 @@ export async function signIn(credentials: { email: string; password: string }): 
   await queryClient.fetchQuery(sessionQuery);
 }
 
+/** Goes to the page of an identity provider, which sends the browser back to a page of the console. */
+export async function signInThrough(provider: { id: string }, returnTo: string): Promise<void> {
+  await queryClient.ensureQueryData(sessionQuery);
+  const answer = await sendJson("POST", `/_oidc/${encodeURIComponent(provider.id)}/start`, { return_to: returnTo });
+  const { url } = (await answer.json()) as { url: string };
+  window.location.assign(url);
+}
+
 export async function signOut(): Promise<void> {
   try {
     await sendJson("DELETE", "/_allauth/browser/v1/auth/session");

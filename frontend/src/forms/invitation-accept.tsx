@@ -11,7 +11,15 @@ import Spinner from "@cloudscape-design/components/spinner";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useLocation, useRouter } from "@tanstack/react-router";
 import { useState } from "react";
-import { ApiError, acceptInvitationMutation, type InvitationOffer, invitationOfferQuery, signIn } from "../api";
+import {
+  ApiError,
+  acceptInvitationMutation,
+  type InvitationOffer,
+  invitationOfferQuery,
+  queryClient,
+  sessionQuery,
+  signIn,
+} from "../api";
 import { Brand } from "../components/brand";
 import { ErrorBox } from "../components/error-box";
 import { roleName } from "../components/roles";
@@ -48,10 +56,16 @@ function Acceptance({ secret, offer }: { secret: string; offer: InvitationOffer 
   const router = useRouter();
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
+  const session = useQuery(sessionQuery);
+  const person = session.data?.user ?? session.data?.without_organisation;
+  const isThem = person?.email.toLowerCase() === offer.email.toLowerCase();
   const accept = useMutation({
     ...acceptInvitationMutation(),
     onSuccess: async ({ email }) => {
-      await signIn({ email, password });
+      if (isThem) {
+        queryClient.clear();
+        await queryClient.fetchQuery(sessionQuery);
+      } else await signIn({ email, password });
       await router.navigate({ to: "/clusters" });
     },
   });
@@ -61,7 +75,7 @@ function Acceptance({ secret, offer }: { secret: string; offer: InvitationOffer 
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        accept.mutate({ body: { secret, name, password } });
+        accept.mutate({ body: { secret, name, password: isThem ? null : password } });
       }}
     >
       <Container
@@ -78,7 +92,7 @@ function Acceptance({ secret, offer }: { secret: string; offer: InvitationOffer 
               formAction="submit"
               loading={accept.isPending}
               loadingText="Joining"
-              disabled={!password}
+              disabled={!password && !isThem}
               disabledReason="Enter a password."
             >
               Accept invitation
@@ -95,18 +109,24 @@ function Acceptance({ secret, offer }: { secret: string; offer: InvitationOffer 
                 <Input autoComplete="name" value={name} onChange={({ detail }) => setName(detail.value)} />
               </FormField>
             )}
-            <FormField
-              label="Password"
-              description={offer.has_account ? "Of your account." : "12 characters or more."}
-              errorText={fields.password}
-            >
-              <Input
-                type="password"
-                autoComplete={offer.has_account ? "current-password" : "new-password"}
-                value={password}
-                onChange={({ detail }) => setPassword(detail.value)}
-              />
-            </FormField>
+            {!isThem && (
+              <FormField
+                label="Password"
+                description={
+                  offer.has_account
+                    ? "Of your account. Without one, sign in through your identity provider first and open this link again."
+                    : "12 characters or more."
+                }
+                errorText={fields.password}
+              >
+                <Input
+                  type="password"
+                  autoComplete={offer.has_account ? "current-password" : "new-password"}
+                  value={password}
+                  onChange={({ detail }) => setPassword(detail.value)}
+                />
+              </FormField>
+            )}
           </SpaceBetween>
         </Form>
       </Container>

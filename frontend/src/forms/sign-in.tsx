@@ -5,12 +5,13 @@ import FormField from "@cloudscape-design/components/form-field";
 import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useState } from "react";
-import { signIn } from "../api";
+import { identityProvidersQuery, signIn } from "../api";
 import { Brand } from "../components/brand";
 import { ErrorBox } from "../components/error-box";
+import { ProviderButtons, ProviderProblem } from "../components/provider-buttons";
 import { useTitle } from "../hooks/use-title";
 import { StageLayout } from "../layouts/stage-layout";
 import { returnPath } from "../util/search";
@@ -20,7 +21,8 @@ const route = getRouteApi("/sign-in");
 export function SignInPage() {
   useTitle("Sign in");
   const router = useRouter();
-  const { return_to } = route.useSearch();
+  const { return_to, problem } = route.useSearch();
+  const providers = useQuery(identityProvidersQuery());
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const send = useMutation({
@@ -31,6 +33,7 @@ export function SignInPage() {
   return (
     <StageLayout>
       <Brand />
+      {problem && !send.isError && <ProviderProblem code={problem} />}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -78,6 +81,7 @@ export function SignInPage() {
           </Form>
         </Container>
       </form>
+      <ProviderButtons providers={providers.data?.items ?? []} returnTo={returnPath(return_to)} />
     </StageLayout>
   );
 }

@@ -16,6 +16,7 @@ const SECTIONS: Record<string, string> = {
   images: "Images",
   members: "Members",
   roles: "Roles",
+  groups: "Groups",
   "service-accounts": "Service accounts",
   tokens: "API tokens",
   "deletion-requests": "Deletion requests",

@@ -30,6 +30,7 @@ export function SideBar() {
         { type: "divider" },
         { type: "link", text: "Members", href: "/members" },
         { type: "link", text: "Roles", href: "/roles" },
+        { type: "link", text: "Groups", href: "/groups" },
         { type: "link", text: "Service accounts", href: "/service-accounts" },
         { type: "link", text: "API tokens", href: "/tokens" },
         { type: "link", text: "Deletion requests", href: "/deletion-requests" },

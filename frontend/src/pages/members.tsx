@@ -115,6 +115,11 @@ function columns(
     },
     { id: "name", header: "Name", cell: ({ name }) => name || "–" },
     { id: "role", header: "Role", cell: (row) => roleName(row) },
+    {
+      id: "source",
+      header: "By",
+      cell: ({ identity_provider }) => (identity_provider ? `Groups of ${identity_provider.name}` : "Invitation"),
+    },
     { id: "since", header: "Member since", cell: ({ created_at }) => <Moment at={created_at} /> },
     {
       id: "actions",

@@ -4,8 +4,16 @@ import Header from "@cloudscape-design/components/header";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { endOtherSessionsMutation, endSessionMutation, refresh, sessionsQuery, toApiError } from "../api";
+import {
+  endOtherSessionsMutation,
+  endSessionMutation,
+  identityProvidersQuery,
+  refresh,
+  sessionsQuery,
+  toApiError,
+} from "../api";
 import { ConfirmModal } from "../components/confirm-modal";
+import { ProviderButtons } from "../components/provider-buttons";
 import { sessionColumns } from "../components/session-columns";
 import { useNow } from "../hooks/use-now";
 import { useTitle } from "../hooks/use-title";
@@ -21,6 +29,7 @@ export function SessionsPage() {
   const navigate = route.useNavigate();
   const { after } = route.useSearch();
   const sessions = useQuery(sessionsQuery(lastCursor(after)));
+  const providers = useQuery(identityProvidersQuery());
   const now = useNow(30_000);
   const [isEnding, setIsEnding] = useState(false);
   const end = useMutation({
@@ -60,6 +69,7 @@ export function SessionsPage() {
         }
         empty={<Box color="inherit">You are signed in nowhere.</Box>}
       />
+      <ProviderButtons providers={providers.data?.items ?? []} returnTo="/sessions" />
       {isEnding && <EndOthersModal onDismiss={() => setIsEnding(false)} />}
     </>
   );

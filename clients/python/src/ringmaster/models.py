@@ -26,6 +26,11 @@ class AccessSettings(Model):
     Whether clusters and backups are deleted only when a second person has confirmed it (create_deletion_request)
     """
 
+    password_sign_in: bool
+    """
+    Whether members use the organisation signed in by password, too; false: only owners do, everybody else through an identity provider
+    """
+
 
 class AccessSettingsChange(Model):
     """
@@ -48,6 +53,11 @@ class AccessSettingsChange(Model):
     deletes_need_two: bool = False
     """
     true: clusters and backups are deleted only when a second person has confirmed it. false again takes a second person, too: create_deletion_request with target_type access_settings; left out: stays
+    """
+
+    password_sign_in: bool = True
+    """
+    false: members have to sign in through an identity provider, from their next request on; owners may sign in by password all the same, and API tokens go on. Left out: stays
     """
 
 
@@ -2546,6 +2556,25 @@ class Held(Model):
     """
 
 
+class IdentityProviderRef(Model):
+    id: str
+    """
+    idp_…; create_group_role takes it
+    """
+
+    name: str
+    """
+    On its button of the sign-in page; unique in the installation
+    """
+
+
+class IdentityProviders(Model):
+    items: list[IdentityProviderRef]
+    """
+    Those that people can sign in through, by name
+    """
+
+
 class ImageDeprecation(Model):
     model_config = ConfigDict(
         extra="forbid",
@@ -2721,9 +2750,9 @@ class InvitationAcceptance(Model):
     Only used when the account is new
     """
 
-    password: str
+    password: str | None = None
     """
-    12 characters or more for a new account, else the account's password
+    12 characters or more for a new account, else the account's password; null: whom it is for is signed in
     """
 
 
@@ -2890,6 +2919,12 @@ class MeasureDisks(Model):
     """
     More tell better how steady the disks are
     """
+
+
+MemberSource = TypeAliasType("MemberSource", Literal["invitation", "groups"] | str)
+"""
+Where a membership is from, which is who keeps it.
+"""
 
 
 class MetricLine(Model):
@@ -8974,6 +9009,119 @@ class FirstBoot(Model):
     """
 
 
+class GroupRole(Model):
+    id: str
+    """
+    grl_…; update_group_role and delete_group_role take it
+    """
+
+    identity_provider: IdentityProviderRef
+    """
+    Whose group it is
+    """
+
+    group: str
+    """
+    As the provider calls it in the claim of groups; upper and lower case count
+    """
+
+    role: Role
+    """
+    What its people are: owner, admin, operator, viewer, or custom
+    """
+
+    custom_role: CustomRoleRef | None
+    """
+    Which one, where the role is custom; null for the built-in roles
+    """
+
+    rank: int
+    """
+    Who is in several groups has the role of the smallest rank, of those alike of the one that was made first
+    """
+
+    created_by: str
+    """
+    Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+    """
+
+    created_at: AwareDatetime
+    """
+    When it was made, UTC
+    """
+
+    allowed_actions: list[AllowedAction]
+    """
+    Whether the caller may update_group_role and delete_group_role, and why not
+    """
+
+
+class GroupRoleChange(Model):
+    """
+    What is left out stays as it is.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    role: Role | None = None
+    """
+    A built-in role, or custom with custom_role_id; nothing that holds more than the caller does; null: stays
+    """
+
+    custom_role_id: str | None = None
+    """
+    Needed for the role custom, and only for it
+    """
+
+    rank: int | None = None
+    """
+    Who is in several groups has the role of the smallest rank, of those alike of the one that was made first; null: stays
+    """
+
+
+class GroupRoleOrder(Model):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    role: Role
+    """
+    A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+    """
+
+    custom_role_id: str | None = None
+    """
+    Needed for the role custom, and only for it
+    """
+
+    identity_provider_id: str
+    """
+    Whose group it is, of those that list_identity_providers lists
+    """
+
+    group: str
+    """
+    As the provider calls it in the claim of groups: a name or an id; upper and lower case count
+    """
+
+    rank: int = 100
+    """
+    Who is in several groups has the role of the smallest rank, of those alike of the one that was made first
+    """
+
+
+class GroupRolePage(Model):
+    items: list[GroupRole]
+    """
+    Newest first
+    """
+
+    next_cursor: str | None
+    """
+    Send it as cursor for the next page; null: this is the last one
+    """
+
+
 class Healing(Model):
     """
     What the control plane does when a node of the cluster is broken.
@@ -9672,6 +9820,16 @@ class Member(Model):
     custom_role: CustomRoleRef | None
     """
     Which one, where the role is custom; null for the built-in roles
+    """
+
+    source: MemberSource
+    """
+    invitation: a person invited them. groups: their role follows their groups at an identity provider, at each sign-in (list_group_roles)
+    """
+
+    identity_provider: IdentityProviderRef | None
+    """
+    Whose groups the membership follows; null where it is by invitation
     """
 
     created_at: AwareDatetime
@@ -10389,6 +10547,11 @@ class OrganisationRole(Model):
     invitations: int
     """
     How many open invitations offer it
+    """
+
+    group_roles: int
+    """
+    How many groups of identity providers give it (list_group_roles)
     """
 
     allowed_actions: list[AllowedAction]
@@ -11983,6 +12146,11 @@ class Session(Model):
     service_account: ServiceAccountRef | None
     """
     Whose API token it is, where it is no person's; user is null then
+    """
+
+    without_organisation: SessionUser | None
+    """
+    Who signed in and belongs to no organisation: authenticated is false then, and user null
     """
 
     organisation: OrganisationRef | None

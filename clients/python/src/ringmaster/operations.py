@@ -40,7 +40,10 @@ class Operations(ABC):
     def _events(self, path: str, query: Mapping[str, Any]) -> Iterator[Event]: ...
 
     def accept_invitation(self, body: models.InvitationAcceptance | Mapping[str, Any]) -> models.InvitationAccepted:
-        """Joins the organisation: makes the account, or proves the existing one's password. A link works once."""
+        """Joins the organisation: makes the account, or proves the existing one's password. A link works once.
+
+        Somebody who is signed in, and whom it is for, needs no password.
+        """
         answer: models.InvitationAccepted = self._ask(
             models.InvitationAccepted, "POST", "/api/v1/invitations/accept", body=body, repeatable=False
         )
@@ -745,6 +748,42 @@ class Operations(ABC):
         return answer
 
     @overload
+    def create_group_role(
+        self,
+        body: models.GroupRoleOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> models.GroupRole: ...
+
+    @overload
+    def create_group_role(
+        self,
+        body: models.GroupRoleOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[True],
+    ) -> None: ...
+
+    def create_group_role(
+        self,
+        body: models.GroupRoleOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> models.GroupRole | None:
+        """Makes people of a group members, with their next sign-in. Nobody gives what they do not hold."""
+        answer: models.GroupRole | None = self._ask(
+            models.GroupRole,
+            "POST",
+            "/api/v1/organisation/group-roles",
+            body=body,
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+        return answer
+
+    @overload
     def create_import(
         self,
         cluster_id: str,
@@ -1162,6 +1201,18 @@ class Operations(ABC):
             None,
             "DELETE",
             path_of("/api/v1/clusters/{cluster_id}/drill-schedule", cluster_id=cluster_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+
+    def delete_group_role(
+        self, group_role_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> None:
+        """Takes a group's role away. Who is a member by it only is none any more, and their API tokens end."""
+        self._ask(
+            None,
+            "DELETE",
+            path_of("/api/v1/organisation/group-roles/{group_role_id}", group_role_id=group_role_id),
             key=idempotency_key,
             dry_run=dry_run,
         )
@@ -1662,7 +1713,7 @@ class Operations(ABC):
         )
 
     def get_access_settings(self) -> models.AccessSettings:
-        """What holds for the API tokens of the organisation, and whether deletes take two people."""
+        """What holds for API tokens and sign-ins of the organisation, and whether deletes take two people."""
         answer: models.AccessSettings = self._ask(models.AccessSettings, "GET", "/api/v1/organisation/access-settings")
         return answer
 
@@ -2960,6 +3011,28 @@ class Operations(ABC):
     def list_firing_alerts(self) -> models.FiringAlerts:
         """What fires now in the organisation's clusters, silenced ones too, as Alertmanager has it."""
         answer: models.FiringAlerts = self._ask(models.FiringAlerts, "GET", "/api/v1/alerts/firing")
+        return answer
+
+    def list_group_roles(self, *, limit: int | None = None, cursor: str | None = None) -> models.GroupRolePage:
+        """Groups of identity providers whose people are members of the organisation, newest first.
+
+        limit: Items per page, 1 to 200
+        cursor: next_cursor of the page before; opaque
+        """
+        answer: models.GroupRolePage = self._ask(
+            models.GroupRolePage, "GET", "/api/v1/organisation/group-roles", query={"limit": limit, "cursor": cursor}
+        )
+        return answer
+
+    def iter_group_roles(self, *, limit: int | None = None) -> Iterator[models.GroupRole]:
+        """All items of `list_group_roles`, page by page while they are asked for."""
+        return self._every(self.list_group_roles, (), {"limit": limit})
+
+    def list_identity_providers(self) -> models.IdentityProviders:
+        """Who people can sign in through. Public: the sign-in page has a button for each."""
+        answer: models.IdentityProviders = self._ask(
+            models.IdentityProviders, "GET", "/api/v1/session/identity-providers"
+        )
         return answer
 
     def list_images(
@@ -5305,7 +5378,8 @@ class Operations(ABC):
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> models.AccessSettings | None:
-        """Changes what holds for API tokens that are made from now on, and whether deletes take two people.
+        """Changes what holds for API tokens that are made from now on, for sign-ins, and whether deletes take two
+        people.
 
         What is left out stays; null takes a limit away.
         """
@@ -5574,6 +5648,45 @@ class Operations(ABC):
             key=idempotency_key,
             dry_run=dry_run,
             if_match=if_match,
+        )
+        return answer
+
+    @overload
+    def update_group_role(
+        self,
+        group_role_id: str,
+        body: models.GroupRoleChange | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> models.GroupRole: ...
+
+    @overload
+    def update_group_role(
+        self,
+        group_role_id: str,
+        body: models.GroupRoleChange | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[True],
+    ) -> None: ...
+
+    def update_group_role(
+        self,
+        group_role_id: str,
+        body: models.GroupRoleChange | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> models.GroupRole | None:
+        """Gives a group another role or rank. It counts at once for those who are members by it."""
+        answer: models.GroupRole | None = self._ask(
+            models.GroupRole,
+            "PATCH",
+            path_of("/api/v1/organisation/group-roles/{group_role_id}", group_role_id=group_role_id),
+            body=body,
+            key=idempotency_key,
+            dry_run=dry_run,
         )
         return answer
 

@@ -26,6 +26,12 @@ export type AccessSettings = {
      * Whether clusters and backups are deleted only when a second person has confirmed it (create_deletion_request)
      */
     deletes_need_two: boolean;
+    /**
+     * Password Sign In
+     *
+     * Whether members use the organisation signed in by password, too; false: only owners do, everybody else through an identity provider
+     */
+    password_sign_in: boolean;
 };
 
 /**
@@ -52,6 +58,12 @@ export type AccessSettingsChange = {
      * true: clusters and backups are deleted only when a second person has confirmed it. false again takes a second person, too: create_deletion_request with target_type access_settings; left out: stays
      */
     deletes_need_two?: boolean;
+    /**
+     * Password Sign In
+     *
+     * false: members have to sign in through an identity provider, from their next request on; owners may sign in by password all the same, and API tokens go on. Left out: stays
+     */
+    password_sign_in?: boolean;
 };
 
 /**
@@ -8693,6 +8705,136 @@ export type Granted = {
 };
 
 /**
+ * GroupRole
+ */
+export type GroupRole = {
+    /**
+     * Id
+     *
+     * grl_…; update_group_role and delete_group_role take it
+     */
+    id: string;
+    /**
+     * Whose group it is
+     */
+    identity_provider: IdentityProviderRef;
+    /**
+     * Group
+     *
+     * As the provider calls it in the claim of groups; upper and lower case count
+     */
+    group: string;
+    /**
+     * What its people are: owner, admin, operator, viewer, or custom
+     */
+    role: Role;
+    /**
+     * Which one, where the role is custom; null for the built-in roles
+     */
+    custom_role: CustomRoleRef | null;
+    /**
+     * Rank
+     *
+     * Who is in several groups has the role of the smallest rank, of those alike of the one that was made first
+     */
+    rank: number;
+    /**
+     * Created By
+     *
+     * Who made it: e-mail address or service account, with the API token's name in brackets if one was used
+     */
+    created_by: string;
+    /**
+     * Created At
+     *
+     * When it was made, UTC
+     */
+    created_at: string;
+    /**
+     * Allowed Actions
+     *
+     * Whether the caller may update_group_role and delete_group_role, and why not
+     */
+    allowed_actions: Array<AllowedAction>;
+};
+
+/**
+ * GroupRoleChange
+ *
+ * What is left out stays as it is.
+ */
+export type GroupRoleChange = {
+    /**
+     * A built-in role, or custom with custom_role_id; nothing that holds more than the caller does; null: stays
+     */
+    role?: Role | null;
+    /**
+     * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
+     */
+    custom_role_id?: string | null;
+    /**
+     * Rank
+     *
+     * Who is in several groups has the role of the smallest rank, of those alike of the one that was made first; null: stays
+     */
+    rank?: number | null;
+};
+
+/**
+ * GroupRoleOrder
+ */
+export type GroupRoleOrder = {
+    /**
+     * A built-in role, or custom with custom_role_id. Nobody gives a role that holds more than they do; only owners make owners, and service accounts are none
+     */
+    role: Role;
+    /**
+     * Custom Role Id
+     *
+     * Needed for the role custom, and only for it
+     */
+    custom_role_id?: string | null;
+    /**
+     * Identity Provider Id
+     *
+     * Whose group it is, of those that list_identity_providers lists
+     */
+    identity_provider_id: string;
+    /**
+     * Group
+     *
+     * As the provider calls it in the claim of groups: a name or an id; upper and lower case count
+     */
+    group: string;
+    /**
+     * Rank
+     *
+     * Who is in several groups has the role of the smallest rank, of those alike of the one that was made first
+     */
+    rank?: number;
+};
+
+/**
+ * GroupRolePage
+ */
+export type GroupRolePage = {
+    /**
+     * Items
+     *
+     * Newest first
+     */
+    items: Array<GroupRole>;
+    /**
+     * Next Cursor
+     *
+     * Send it as cursor for the next page; null: this is the last one
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Healing
  *
  * What the control plane does when a node of the cluster is broken.
@@ -8771,6 +8913,36 @@ export type Held = {
      * Not in the amount: their machine type has no price
      */
     unpriced_nodes: number;
+};
+
+/**
+ * IdentityProviderRef
+ */
+export type IdentityProviderRef = {
+    /**
+     * Id
+     *
+     * idp_…; create_group_role takes it
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * On its button of the sign-in page; unique in the installation
+     */
+    name: string;
+};
+
+/**
+ * IdentityProviders
+ */
+export type IdentityProviders = {
+    /**
+     * Items
+     *
+     * Those that people can sign in through, by name
+     */
+    items: Array<IdentityProviderRef>;
 };
 
 /**
@@ -9423,9 +9595,9 @@ export type InvitationAcceptance = {
     /**
      * Password
      *
-     * 12 characters or more for a new account, else the account's password
+     * 12 characters or more for a new account, else the account's password; null: whom it is for is signed in
      */
-    password: string;
+    password?: string | null;
 };
 
 /**
@@ -10093,6 +10265,14 @@ export type Member = {
      */
     custom_role: CustomRoleRef | null;
     /**
+     * invitation: a person invited them. groups: their role follows their groups at an identity provider, at each sign-in (list_group_roles)
+     */
+    source: MemberSource;
+    /**
+     * Whose groups the membership follows; null where it is by invitation
+     */
+    identity_provider: IdentityProviderRef | null;
+    /**
      * Created At
      *
      * When they joined, UTC
@@ -10139,6 +10319,13 @@ export type MemberPage = {
      */
     next_cursor: string | null;
 };
+
+/**
+ * MemberSource
+ *
+ * Where a membership is from, which is who keeps it.
+ */
+export type MemberSource = 'invitation' | 'groups';
 
 /**
  * MetricChart
@@ -11671,6 +11858,12 @@ export type OrganisationRole = {
      * How many open invitations offer it
      */
     invitations: number;
+    /**
+     * Group Roles
+     *
+     * How many groups of identity providers give it (list_group_roles)
+     */
+    group_roles: number;
     /**
      * Allowed Actions
      *
@@ -15103,6 +15296,10 @@ export type Session = {
      * Whose API token it is, where it is no person's; user is null then
      */
     service_account: ServiceAccountRef | null;
+    /**
+     * Who signed in and belongs to no organisation: authenticated is false then, and user null
+     */
+    without_organisation: SessionUser | null;
     /**
      * The one this request is about
      */
@@ -30443,6 +30640,10 @@ export type AcceptInvitationErrors = {
      */
     401: Error;
     /**
+     * Forbidden
+     */
+    403: Error;
+    /**
      * It does not exist, or not in this organisation
      */
     404: Error;
@@ -31609,6 +31810,283 @@ export type UpdateAccessSettingsResponses = {
 };
 
 export type UpdateAccessSettingsResponse = UpdateAccessSettingsResponses[keyof UpdateAccessSettingsResponses];
+
+export type ListGroupRolesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page, 1 to 200
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * next_cursor of the page before; opaque
+         */
+        cursor?: string | null;
+    };
+    url: '/api/v1/organisation/group-roles';
+};
+
+export type ListGroupRolesErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListGroupRolesError = ListGroupRolesErrors[keyof ListGroupRolesErrors];
+
+export type ListGroupRolesResponses = {
+    /**
+     * OK
+     */
+    200: GroupRolePage;
+};
+
+export type ListGroupRolesResponse = ListGroupRolesResponses[keyof ListGroupRolesResponses];
+
+export type CreateGroupRoleData = {
+    body: GroupRoleOrder;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/organisation/group-roles';
+};
+
+export type CreateGroupRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type CreateGroupRoleError = CreateGroupRoleErrors[keyof CreateGroupRoleErrors];
+
+export type CreateGroupRoleResponses = {
+    /**
+     * Created
+     */
+    201: GroupRole;
+};
+
+export type CreateGroupRoleResponse = CreateGroupRoleResponses[keyof CreateGroupRoleResponses];
+
+export type DeleteGroupRoleData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Role Id
+         *
+         * Id of a group's role: grl_…, from list_group_roles
+         */
+        group_role_id: string;
+    };
+    query?: never;
+    url: '/api/v1/organisation/group-roles/{group_role_id}';
+};
+
+export type DeleteGroupRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type DeleteGroupRoleError = DeleteGroupRoleErrors[keyof DeleteGroupRoleErrors];
+
+export type DeleteGroupRoleResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DeleteGroupRoleResponse = DeleteGroupRoleResponses[keyof DeleteGroupRoleResponses];
+
+export type UpdateGroupRoleData = {
+    body: GroupRoleChange;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Role Id
+         *
+         * Id of a group's role: grl_…, from list_group_roles
+         */
+        group_role_id: string;
+    };
+    query?: never;
+    url: '/api/v1/organisation/group-roles/{group_role_id}';
+};
+
+export type UpdateGroupRoleErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * The body is larger than 1 MiB
+     */
+    413: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type UpdateGroupRoleError = UpdateGroupRoleErrors[keyof UpdateGroupRoleErrors];
+
+export type UpdateGroupRoleResponses = {
+    /**
+     * OK
+     */
+    200: GroupRole;
+};
+
+export type UpdateGroupRoleResponse = UpdateGroupRoleResponses[keyof UpdateGroupRoleResponses];
 
 export type GetRoleChoicesData = {
     body?: never;
@@ -32828,6 +33306,43 @@ export type GetSessionResponses = {
 };
 
 export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type ListIdentityProvidersData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session/identity-providers';
+};
+
+export type ListIdentityProvidersErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ListIdentityProvidersError = ListIdentityProvidersErrors[keyof ListIdentityProvidersErrors];
+
+export type ListIdentityProvidersResponses = {
+    /**
+     * OK
+     */
+    200: IdentityProviders;
+};
+
+export type ListIdentityProvidersResponse = ListIdentityProvidersResponses[keyof ListIdentityProvidersResponses];
 
 export type EndOtherSessionsData = {
     body?: never;
