@@ -141,8 +141,9 @@ def _secret(name: str) -> bool:
 
 
 def _stored() -> dict[str, str]:
-    from backend.accounts.models import IdentityProvider
+    from backend.accounts.models import FactorSecret, IdentityProvider
     from backend.accounts.provider_actions import client_secret
+    from backend.accounts.second_factor import open_secret
     from backend.clusters import vault
     from backend.clusters.models import Secret
 
@@ -151,6 +152,10 @@ def _stored() -> dict[str, str]:
         found |= dict(_words(vault.opened(row), f"{row.purpose} of {row.owner}"))
     for provider in IdentityProvider.objects.all():
         found[client_secret(provider)] = f"client secret of {provider.name}"
+    for factor in FactorSecret.objects.order_by("id"):
+        found |= dict(
+            _words(open_secret(factor.user_id, str(factor.id)).encode(), f"a second factor of {factor.user_id}")
+        )
     return found
 
 

@@ -14,6 +14,7 @@ from ninja.utils import check_csrf
 
 from backend.accounts.models import Membership, Organisation, User
 from backend.accounts.queries import SERVICE_ACCOUNT_SUFFIX, Identity, member_identity, memberships_of, token_identity
+from backend.accounts.second_factor import PROVED
 from backend.accounts.session_actions import PROVIDER, SESSION_ID, note_session_use
 from backend.accounts.states import Role
 from backend.accounts.token_actions import check_source, note_token_use
@@ -72,11 +73,18 @@ class SessionAuth(APIKeyCookie):
                 f"{membership.organisation.name} is for people who signed in through an identity provider.",
                 hint="Sign out, and sign in with the button of your identity provider.",
             )
+        if needs_second_factor(request, membership):
+            raise Forbidden(
+                "second_factor_needed",
+                f"{membership.organisation.name} requires a second factor, and you signed in without one.",
+                hint="Set one up in the console (Second factor, in the account's menu), or sign in with yours.",
+            )
         who = member_identity(
             membership,
             source_address=source_address(request),
             request_id=request_id_of(request),
             session_id=request.session.get(SESSION_ID),
+            second_factor=request.session.get(PROVED, False),
         )
         note_session_use(who)
         setattr(request, _MEMO, who)
@@ -152,6 +160,11 @@ def chosen_membership(request: HttpRequest, memberships: list[Membership]) -> Me
     return next((each for each in memberships if _takes(request, each)), memberships[0])
 
 
+def needs_second_factor(request: HttpRequest, membership: Membership) -> bool:
+    """Whether this session gets nothing of the organisation. Costs no query."""
+    return membership.organisation.second_factor_required and not request.session.get(PROVED, False)
+
+
 def session_view(request: HttpRequest) -> dict[str, Any]:
     """What the console asks first. With an API token it describes the token's authority; with nothing, nobody."""
     if "Authorization" in request.headers:
@@ -165,7 +178,9 @@ def session_view(request: HttpRequest) -> dict[str, Any]:
         chosen = next((m for m in memberships if m.organisation_id == who.organisation_id), None)
     elif memberships:
         chosen = chosen_membership(request, memberships)
-        who = member_identity(chosen, source_address=None, request_id="")
+        who = member_identity(
+            chosen, source_address=None, request_id="", second_factor=request.session.get(PROVED, False)
+        )
         if not _takes(request, chosen):
             who = replace(who, permissions=frozenset())
     alone = signed_in_user(request) if who is None else None
@@ -183,6 +198,11 @@ def session_view(request: HttpRequest) -> dict[str, Any]:
         "tags": who and who.tags,
         "permissions": sorted(who.permissions) if who else [],
         "organisations": [{"id": m.organisation_id, "name": m.organisation.name, "role": m.role} for m in memberships],
+        "second_factor": who is not None and who.second_factor,
+        "second_factor_needed": who is not None
+        and who.token_id is None
+        and chosen is not None
+        and needs_second_factor(request, chosen),
         "csrf_token": get_token(request),
     }
 

@@ -31,6 +31,9 @@ class Organisation(models.Model):
     password_sign_in = models.BooleanField(
         default=True, db_default=True, help_text="Members may use it signed in by password; owners always may"
     )
+    second_factor_required = models.BooleanField(
+        default=False, db_default=False, help_text="Console sessions without a second factor get nothing of it"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -127,6 +130,9 @@ class ConsoleSession(models.Model):
     identity_provider = models.ForeignKey(
         IdentityProvider, on_delete=models.CASCADE, null=True, related_name="+", help_text="By which somebody signed in"
     )
+    second_factor = models.BooleanField(
+        default=False, db_default=False, help_text="As in Django's session (second_factor.PROVED)"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField()
 
@@ -135,6 +141,19 @@ class ConsoleSession(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class FactorSecret(models.Model):
+    """Of a person's second factor, encrypted (core/secrets.py). allauth's row of the factor has its id."""
+
+    id = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    ciphertext = models.BinaryField()
+    wrapped_key = models.BinaryField()
+    master_key_id = models.CharField(max_length=16)
+
+    def __str__(self) -> str:
+        return f"{self.id} of {self.user_id}"
 
 
 class CustomRole(models.Model):

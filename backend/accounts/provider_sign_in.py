@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import structlog
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.login import perform_login
+from allauth.account.internal.stagekit import get_pending_stage
 from allauth.account.models import Login
 from allauth.core import ratelimit
 from django.conf import settings
@@ -24,6 +25,7 @@ from backend.accounts.authentication import signed_in_user, source_address
 from backend.accounts.group_members import follow_groups
 from backend.accounts.models import ExternalIdentity, IdentityProvider, User
 from backend.accounts.oidc import Person, SignInRefused
+from backend.accounts.second_factor import note_provider
 from backend.accounts.session_actions import forget_password
 from backend.accounts.sign_in import remember_provider
 from backend.core.errors import DomainError, TooManyRequests, request_id_of
@@ -71,6 +73,8 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
         provider, user, person.groups, source_address=source_address(request), request_id=request_id_of(request)
     )
     _sign_in(request, provider, user, person)
+    if get_pending_stage(request) is not None:
+        return HttpResponseRedirect(f"/sign-in?{urlencode({'second_step': 'true', 'return_to': return_to or HOME})}")
     return HttpResponseRedirect(return_to or HOME)
 
 
@@ -79,6 +83,7 @@ def _sign_in(request: HttpRequest, provider: IdentityProvider, user: User, perso
     # Of whoever was signed in with this browser nothing is kept.
     logout(request)
     remember_provider(request, user, provider)
+    note_provider(request, user, second_factor=person.has_second_factor)
     login = Login(user=user)
     if person.has_second_factor:
         adapter = get_adapter()

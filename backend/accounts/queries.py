@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from allauth.mfa.models import Authenticator
 from django.db import connection
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils import timezone
 
 from backend.accounts.models import Invitation, Membership, Organisation, User
+from backend.accounts.second_factor import KINDS
 from backend.accounts.states import (
     PERMISSIONS,
     PLATFORM,
@@ -23,7 +25,9 @@ from backend.accounts.states import (
     Role,
     permissions_of,
     reason_against_changing_role,
+    reason_against_ending_sessions,
     reason_against_removing,
+    reason_against_resetting_second_factor,
     role_permissions,
 )
 from backend.core.errors import Forbidden, NotFound, Unauthenticated
@@ -48,6 +52,8 @@ class Identity:
     """Of a program that is nobody's: then it is the user_id, too, and the name is in the place of an e-mail address."""
     session_id: str | None = None
     """Of the console session (models.ConsoleSession) that was used, if one was."""
+    second_factor: bool = False
+    """Whether one was proved in that session."""
     token_id: str | None = None
     token_name: str = ""
     source_address: str | None = None
@@ -199,7 +205,12 @@ def memberships_of(user_id: str) -> list[Membership]:
 
 
 def member_identity(
-    membership: Membership, *, source_address: str | None, request_id: str, session_id: str | None = None
+    membership: Membership,
+    *,
+    source_address: str | None,
+    request_id: str,
+    session_id: str | None = None,
+    second_factor: bool = False,
 ) -> Identity:
     role = Role(membership.role)
     custom = membership.custom_role.held if membership.custom_role is not None else None
@@ -211,6 +222,7 @@ def member_identity(
         permissions=permissions_of(role, platform_admin=membership.user.platform_admin, custom=custom),
         custom_role=custom,
         session_id=session_id,
+        second_factor=second_factor,
         source_address=source_address,
         request_id=request_id,
     )
@@ -231,9 +243,15 @@ def _members(who: Identity) -> QuerySet[Membership, Any]:
         .annotate(n=Count("id"))
         .values("n")
     )
+    elsewhere = Membership.objects.filter(user_id=OuterRef("user_id")).exclude(organisation_id=who.organisation_id)
+    factors = Authenticator.objects.filter(user_id=OuterRef("user_id"), type__in=KINDS)
     rows: QuerySet[Membership, Any] = (
         Membership.objects.filter(organisation_id=who.organisation_id)
-        .annotate(owners=Coalesce(Subquery(owners), 0))
+        .annotate(
+            owners=Coalesce(Subquery(owners), 0),
+            second_factor=Exists(factors),
+            counts_elsewhere=Exists(elsewhere),
+        )
         .values(
             "id",
             "user_id",
@@ -243,6 +261,9 @@ def _members(who: Identity) -> QuerySet[Membership, Any]:
             "source",
             "identity_provider_id",
             "identity_provider__name",
+            "second_factor",
+            "counts_elsewhere",
+            "user__platform_admin",
             *_CUSTOM_ROLE,
             email=F("user__email"),
             name=F("user__name"),
@@ -266,7 +287,14 @@ def _member(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     provider_id, provider_name = row.pop("identity_provider_id"), row.pop("identity_provider__name")
     row["identity_provider"] = provider_id and {"id": provider_id, "name": provider_name}
     follows = row["source"] == MemberSource.GROUPS
+    elsewhere, runs_all = row.pop("counts_elsewhere"), row.pop("user__platform_admin")
+    own = row["user_id"] == who.user_id
     beyond = take_custom_role(row) - who.role_permissions
+    reset = (
+        (None if row["second_factor"] else "They have none.")
+        or reason_against_resetting_second_factor(own=own, counts_elsewhere=elsewhere or runs_all)
+        or reason_against_ending_sessions(who.role, role, beyond=beyond)
+    )
     may = Permission.MEMBERS_WRITE in who.permissions
     return row | {
         "allowed_actions": [
@@ -275,6 +303,7 @@ def _member(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
                 reason_against_changing_role(who.role, may, role, owners, beyond=beyond, by_groups=follows),
             ),
             allowed("remove_member", reason_against_removing(who.role, may, role, owners, beyond=beyond)),
+            allowed("reset_member_second_factor", reset if may else "Your role or token may not change members."),
         ]
     }
 

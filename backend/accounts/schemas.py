@@ -83,6 +83,13 @@ class Session(Schema):
         description="What this request may do: what the role holds and, with an API token, its scopes allow; sorted"
     )
     organisations: list[SessionOrganisation] = Field(description="Every organisation the user belongs to")
+    second_factor: bool = Field(
+        description="Whether a second factor was proved in this console session; false for API tokens"
+    )
+    second_factor_needed: bool = Field(
+        description="true: the organisation requires a second factor, so that all else answers this session 403 "
+        "second_factor_needed until one is set up"
+    )
     csrf_token: str = Field(description="Send it in X-CSRFToken with every write of this session")
 
 
@@ -107,9 +114,13 @@ class Member(Schema):
     identity_provider: IdentityProviderRef | None = Field(
         description="Whose groups the membership follows; null where it is by invitation"
     )
+    second_factor: bool = Field(
+        description="Whether they have set one up here; what an identity provider asks of them is not known"
+    )
     created_at: datetime = Field(description="When they joined, UTC")
     allowed_actions: list[AllowedAction] = Field(
-        description="Whether the caller may change_member_role and remove_member, and why not"
+        description="Whether the caller may change_member_role, remove_member and reset_member_second_factor, and "
+        "why not"
     )
 
 

@@ -89,6 +89,9 @@ class AccessSettings(Schema):
         description="Whether members use the organisation signed in by password, too; false: only owners do, everybody "
         "else through an identity provider"
     )
+    second_factor_required: bool = Field(
+        description="Whether console sessions without a second factor get 403 second_factor_needed"
+    )
 
 
 class AccessSettingsChange(RequestBody):
@@ -118,4 +121,9 @@ class AccessSettingsChange(RequestBody):
         True,
         description="false: members have to sign in through an identity provider, from their next request on; owners "
         "may sign in by password all the same, and API tokens go on. Left out: stays",
+    )
+    second_factor_required: bool = Field(
+        False,
+        description="true: console sessions in which no second factor was proved get 403 second_factor_needed, at "
+        "once; who turns it on must have one. API tokens go on; left out: stays",
     )

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from backend.accounts.models import ConsoleSession, IdentityProvider, Membership, User
 from backend.accounts.queries import Identity, require
+from backend.accounts.second_factor import PROVED, proved_by
 from backend.accounts.session_queries import check_may_end, find_member, find_session, living, require_session
 from backend.accounts.states import Permission
 from backend.audit import actions as audit
@@ -51,9 +52,11 @@ def keep_session(
         user_agent=_plain(request.headers.get("User-Agent", "")),
         source_address=source_address,
         identity_provider=provider,
+        second_factor=bool(proved_by(request, user)),
         last_used_at=timezone.now(),
     )
     session[SESSION_ID] = kept.id
+    session[PROVED] = kept.second_factor
 
 
 def note_session_use(who: Identity) -> None:
@@ -108,6 +111,11 @@ def forget_password(user: User) -> None:
     user.set_unusable_password()
     user.save(update_fields=["password"])
     _end(ConsoleSession.objects.filter(user=user))
+
+
+def end_sessions_of(user_id: str, *, but: str | None = None) -> int:
+    """All of a person, perhaps but one; how many. For changes that write their own line in the audit log."""
+    return _end(living(user_id).exclude(id=but) if but is not None else living(user_id))
 
 
 def _end(rows: QuerySet[ConsoleSession]) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
-from backend.accounts import session_actions, session_queries, session_schemas
+from backend.accounts import second_factor_actions, session_actions, session_queries, session_schemas
 from backend.accounts.queries import identity
 from backend.core.pagination import PageQuery, prepared
 
@@ -47,3 +47,18 @@ def list_member_sessions(request: HttpRequest, member_id: str, page: Query[PageQ
 def end_member_sessions(request: HttpRequest, member_id: str) -> Any:
     """Signs a member out everywhere, at once. They may sign in again; API tokens stay."""
     return {"ended": session_actions.end_member_sessions(identity(request), member_id)}
+
+
+@router.delete(
+    "/members/{member_id}/second-factor",
+    operation_id="reset_member_second_factor",
+    tags=["members"],
+    response={204: None},
+)
+def reset_member_second_factor(request: HttpRequest, member_id: str) -> Any:
+    """Takes away the second factor that a member lost, and signs them out everywhere.
+
+    Not for those who belong to other organisations as well, or run the installation: they ask its operator.
+    """
+    second_factor_actions.reset_member_second_factor(identity(request), member_id)
+    return Status(204, None)

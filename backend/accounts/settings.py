@@ -7,11 +7,12 @@ from django.db import transaction
 from backend.accounts import second_person
 from backend.accounts.models import IdentityProvider, Organisation
 from backend.accounts.queries import Identity, require
+from backend.accounts.second_factor import has_second_factor
 from backend.accounts.states import DeletionTarget, Permission
 from backend.audit import actions as audit
 from backend.core.errors import Conflict, Invalid
 
-_COLUMNS = ("token_days_default", "token_days_max", "deletes_need_two", "password_sign_in")
+_COLUMNS = ("token_days_default", "token_days_max", "deletes_need_two", "password_sign_in", "second_factor_required")
 
 
 def get_settings(who: Identity) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def get_settings(who: Identity) -> dict[str, Any]:
 
 @transaction.atomic
 def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Raises Forbidden, Invalid; Conflict where one person alone would let one person delete."""
+    """Raises Forbidden, Invalid; Conflict where one person alone would let one person delete, or where who requires a
+    second factor has none."""
     require(who, Permission.MEMBERS_WRITE)
     Organisation.objects.select_for_update().get(id=who.organisation_id)
     before = get_settings(who)
@@ -43,6 +45,14 @@ def update_settings(who: Identity, wanted: dict[str, Any]) -> dict[str, Any]:
     changed = {name: value for name, value in after.items() if before[name] != value}
     if changed:
         agreed: dict[str, str] = {}
+        if changed.get("second_factor_required") and not (who.second_factor or has_second_factor(who.user_id)):
+            raise Conflict(
+                "no_second_factor",
+                "Who requires a second factor of others has one.",
+                hint="Set one up in the console (Second factor, in the account's menu), and send this again. "
+                "Service accounts have none: let a person turn it on.",
+                field="second_factor_required",
+            )
         if changed.get("deletes_need_two") is False:
             target = DeletionTarget.ACCESS_SETTINGS
             agreed = second_person.agreed(who, target, who.organisation_id, name="")

@@ -172,6 +172,16 @@ def reason_against_ending_sessions(actor: Role, target: Role, *, beyond: frozens
     return reason_against_changing_role(actor, True, target, 2, beyond=beyond)
 
 
+def reason_against_resetting_second_factor(*, own: bool, counts_elsewhere: bool) -> str | None:
+    """``counts_elsewhere``: the person is in other organisations, too, or runs the installation. A second factor guards
+    that as well, so it is not one organisation's to take away."""
+    if own:
+        return "Nobody resets their own: remove it in the account's page, with the password."
+    if counts_elsewhere:
+        return "What this person may do beyond this organisation hangs on it as well."
+    return None
+
+
 def reason_against_removing(
     actor: Role,
     may_write: bool,

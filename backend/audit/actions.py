@@ -45,7 +45,7 @@ def record(
     )
 
 
-def record_sign_in(
+def record_of_person(
     organisation_ids: list[str],
     *,
     action: str,
@@ -53,9 +53,9 @@ def record_sign_in(
     user_id: str,
     source_address: str | None,
     request_id: str,
-    identity_provider: str | None = None,
+    after: dict[str, Any] | None = None,
 ) -> None:
-    """A sign-in, or a failed one, concerns every organisation the person belongs to."""
+    """A sign-in, or what it takes, concerns every organisation the person belongs to. ``after`` holds no secret."""
     AuditRecord.objects.bulk_create(
         AuditRecord(
             organisation_id=organisation_id,
@@ -67,7 +67,7 @@ def record_sign_in(
             actor_user_id=user_id,
             source_address=source_address,
             request_id=request_id,
-            after=None if identity_provider is None else {"identity_provider": identity_provider},
+            after=after,
         )
         for organisation_id in organisation_ids
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import Model
 
-from backend.accounts import provider_actions
-from backend.accounts.models import IdentityProvider
+from backend.accounts import provider_actions, second_factor
+from backend.accounts.models import FactorSecret, IdentityProvider
 from backend.clusters.models import Secret
 from backend.config.database_backup import keys_in_use
 from backend.console.models import SealedText
@@ -35,6 +35,7 @@ KINDS = (
     Kind(Secret, lambda row: (row.owner, row.purpose)),
     Kind(IdentityProvider, lambda row: (row.id, provider_actions.PURPOSE)),
     Kind(SealedText, lambda row: (row.owner, bound_purpose(row.purpose))),
+    Kind(FactorSecret, lambda row: (row.user_id, second_factor.PURPOSE)),
     Kind(
         IdempotencyRecord,
         lambda row: (idempotency.owner_of(row.organisation_id, row.user_id, row.key), idempotency.PURPOSE),

@@ -18,6 +18,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.headless",
+    "allauth.mfa",
     "backend.core",
     "backend.accounts",
     "backend.audit",
@@ -97,6 +98,11 @@ ACCOUNT_RATE_LIMITS = {
     # Ours: sign-ins through an identity provider that begin (accounts/provider_sign_in.py).
     "provider_sign_in": "60/m/ip",
 }
+
+# Changing a second factor takes the password again when the sign-in is older than this, in seconds.
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+MFA_ADAPTER = "backend.accounts.second_factor.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 
 SESSION_COOKIE_NAME = "ringmaster_session"
 SESSION_COOKIE_AGE = 14 * 24 * 3600  # seconds

@@ -1,10 +1,11 @@
 """Where everything is mounted."""
 
-from allauth.headless.account.views import LoginView, SessionView
+from allauth.headless.account.views import LoginView, ReauthenticateView, SessionView
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_protect
 
 from backend.accounts import provider_sign_in
+from backend.accounts.second_factor_views import FactorsView, RecoveryCodesView, SecondStepView, TotpView
 from backend.alerts.facts import cluster_facts
 from backend.alerts.intake import alerts_told
 from backend.config import views
@@ -14,8 +15,16 @@ from backend.metrics.discovery import targets
 
 # Only what the console uses of allauth: no sign-up, no password reset by mail before there is mail.
 _sign_in = [
-    path("auth/login", csrf_protect(LoginView.as_api_view(client="browser")), name="login"),
-    path("auth/session", csrf_protect(SessionView.as_api_view(client="browser")), name="current_session"),
+    path(address, csrf_protect(view.as_api_view(client="browser")), name=name)
+    for address, view, name in (
+        ("auth/login", LoginView, "login"),
+        ("auth/2fa/authenticate", SecondStepView, "mfa_authenticate"),
+        ("auth/session", SessionView, "current_session"),
+        ("auth/reauthenticate", ReauthenticateView, "reauthenticate"),
+        ("account/authenticators", FactorsView, "authenticators"),
+        ("account/authenticators/totp", TotpView, "manage_totp"),
+        ("account/authenticators/recovery-codes", RecoveryCodesView, "manage_recovery_codes"),
+    )
 ]
 
 urlpatterns = [

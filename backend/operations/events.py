@@ -198,7 +198,8 @@ class Hub:
             client.put(frame)
 
     async def _drop_unwanted(self, database: psycopg.AsyncConnection[Any]) -> None:
-        """Ends the streams of people who may not listen any more, and of what ended: tokens and sessions.
+        """Ends the streams of people who may not listen any more, and of what ended: tokens and sessions, also those
+        that lack a second factor where one is required.
 
         Three statements for all. And one for each role that is limited by tags: of what its holders hear.
         """
@@ -215,11 +216,13 @@ class Hub:
         sessions = await _pairs(
             database,
             sql.SQL(
+                # By organisation: one may require a second factor or a provider, and another one not.
                 "SELECT member.organisation_id, seen.id FROM {} seen JOIN django_session USING (session_key)"
                 " JOIN accounts_membership member ON member.user_id = seen.user_id"
                 " JOIN accounts_organisation organisation ON organisation.id = member.organisation_id"
                 " WHERE seen.id = ANY(%s) AND expire_date > now() AND"
                 " (organisation.password_sign_in OR member.role = 'owner' OR seen.identity_provider_id IS NOT NULL)"
+                " AND (seen.second_factor OR NOT organisation.second_factor_required)"
             ).format(sql.Identifier(ConsoleSession._meta.db_table)),
             list({client.session_id for client in clients if client.session_id}),
         )

@@ -25,6 +25,7 @@ import {
   costForecastQuery,
   deletionRequestsQuery,
   descriptionQuery,
+  factorsQuery,
   firingAlertsQuery,
   groupRolesQuery,
   identityProvidersQuery,
@@ -46,6 +47,7 @@ import {
   sizingQuery,
   tableMetricsQuery,
   tokensQuery,
+  whenFactorNeeded,
   whenSignedOut,
 } from "./api";
 import { PageError } from "./components/page-error";
@@ -71,9 +73,11 @@ const rootRoute = createRootRoute({
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
-  validateSearch: (search: Record<string, unknown>): { return_to?: string; problem?: string } => ({
+  validateSearch: (search: Record<string, unknown>): { return_to?: string; problem?: string; second_step?: true } => ({
     return_to: readText(search.return_to),
     problem: readText(search.problem),
+    // Back from an identity provider, for who has a second factor here.
+    second_step: search.second_step === true ? true : undefined,
   }),
   beforeLoad: async ({ search }) => {
     const session = await queryClient.ensureQueryData(sessionQuery);
@@ -107,6 +111,8 @@ const consoleRoute = createRoute({
     const session = await queryClient.ensureQueryData(sessionQuery);
     if (session.without_organisation) throw redirect({ to: "/no-organisation" });
     if (!session.authenticated) throw redirect({ to: "/sign-in", search: { return_to: location.href } });
+    if (session.second_factor_needed && location.pathname !== "/second-factor")
+      throw redirect({ to: "/second-factor" });
   },
   component: lazyRouteComponent(() => import("./layouts/console-layout"), "ConsoleLayout"),
 });
@@ -345,6 +351,13 @@ const sessionsRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/sessions"), "SessionsPage"),
 });
 
+const secondFactorRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/second-factor",
+  loader: () => void queryClient.prefetchQuery(factorsQuery),
+  component: lazyRouteComponent(() => import("./pages/second-factor"), "SecondFactorPage"),
+});
+
 const membersRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/members",
@@ -463,6 +476,7 @@ export const router = createRouter({
       imagesRoute,
       tokensRoute,
       sessionsRoute,
+      secondFactorRoute,
       membersRoute,
       rolesRoute,
       groupsRoute,
@@ -484,6 +498,13 @@ whenSignedOut(() => {
   if (pathname === "/sign-in") return;
   queryClient.clear();
   void router.navigate({ to: "/sign-in", search: { return_to: href } });
+});
+
+whenFactorNeeded(() => {
+  if (router.state.location.pathname === "/second-factor") return;
+  // What the session said is from before the organisation wanted one.
+  queryClient.clear();
+  void router.navigate({ to: "/second-factor" });
 });
 
 declare module "@tanstack/react-router" {

@@ -12,10 +12,10 @@ def test_it_lists_members_newest_first_with_what_may_be_done(tenant: Tenant, str
     assert {a["action"]: a["allowed"] for a in items[0]["allowed_actions"]} == {
         "change_member_role": True,
         "remove_member": True,
+        "reset_member_second_factor": False,
     }
-    assert [a["reason"] for a in items[1]["allowed_actions"]] == [
-        "An organisation needs an owner, and this is the last one."
-    ] * 2
+    last = "An organisation needs an owner, and this is the last one."
+    assert [a["reason"] for a in items[1]["allowed_actions"]] == [last, last, "They have none."]
 
 
 def test_a_page_costs_one_query_however_many_members(tenant: Tenant, django_assert_num_queries):

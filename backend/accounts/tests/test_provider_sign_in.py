@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
-from backend.accounts import provider_actions
+from backend.accounts import provider_actions, second_factor
 from backend.accounts.models import ConsoleSession, ExternalIdentity, IdentityProvider, Membership, User
 from backend.accounts.tests.providers import Browser, RealProvider, known, real_provider
 from backend.accounts.tests.test_get_session import sign_in as sign_in_by_password
+from backend.accounts.tests.test_second_factor import now, require_it, second_step, set_up
 from backend.audit.models import AuditRecord
 from backend.conftest import Tenant
 
@@ -70,6 +71,34 @@ def test_who_has_an_account_keeps_it_and_its_password_ends(
     assert elsewhere.get("/organisation").status_code == 401
     record = AuditRecord.objects.filter(action="sign_in").latest("id")
     assert record.after == {"identity_provider": "Corp"}
+
+
+def test_who_has_a_second_factor_here_is_asked_for_it_unless_the_provider_did(
+    process: RealProvider, corp: IdentityProvider, tenant: Tenant
+):
+    tenant.owner.email = "jane@corp.example"
+    tenant.owner.save()
+    first = Browser()
+    through(process, corp, first)
+    require_it(tenant)
+    assert first.api.get("/organisation").json()["error"]["code"] == "second_factor_needed"
+    secret, _ = set_up(first.api)
+
+    browser = Browser()
+    answer = through(process, corp, browser)
+    assert (answer.status_code, answer["Location"]) == (302, "/sign-in?second_step=true&return_to=%2Fmembers")
+    assert browser.api.get("/organisation").status_code == 401
+    assert second_step(browser.api, second_factor.totp_code(secret, now())).status_code == 200
+    assert browser.api.get("/organisation").status_code == 200
+    record = AuditRecord.objects.filter(action="sign_in").latest("id")
+    assert record.after == {"identity_provider": "Corp", "second_factor": "totp"}
+
+    IdentityProvider.objects.update(second_factor=True)
+    browser = Browser()
+    assert through(process, corp, browser)["Location"] == "/members"
+    assert browser.api.get("/organisation").status_code == 200
+    record = AuditRecord.objects.filter(action="sign_in").latest("id")
+    assert record.after == {"identity_provider": "Corp", "second_factor": "provider"}
 
 
 def test_who_is_signed_in_to_it_keeps_the_password(process: RealProvider, corp: IdentityProvider, tenant: Tenant):

@@ -76,6 +76,7 @@ def test_the_organisation_says_how_long_tokens_live(tenant: Tenant):
     assert api.patch("/organisation/access-settings", settings).json() == settings | {
         "deletes_need_two": False,
         "password_sign_in": True,
+        "second_factor_required": False,
     }
     assert days_left(api.post("/tokens", TOKEN).json()["token"]) == 30
     assert days_left(api.post("/tokens", TOKEN | {"expires_in_days": 90}).json()["token"]) == 90

@@ -17,7 +17,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.utils import timezone
 
-from backend.accounts.models import ApiToken, ConsoleSession, CustomRole, Membership
+from backend.accounts.models import ApiToken, ConsoleSession, CustomRole, Membership, Organisation
 from backend.accounts.queries import Identity
 from backend.accounts.session_actions import end_session
 from backend.accounts.states import PERMISSIONS, Held, Role
@@ -219,6 +219,25 @@ async def test_a_stream_ends_with_its_console_session(
         assert await next_of(by_ended) == "end"
         await asyncio.sleep(0.3)
         assert by_other.empty()
+
+
+async def test_a_stream_ends_that_lacks_the_second_factor_which_is_required_now(
+    make_tenant: Callable[[str], Tenant], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(events, "CHECK_EVERY", 0.1)
+    acme, _ = await two_tenants(make_tenant)
+    for _ in range(2):
+        await run(sign_in, acme.owner.email)
+    one, two = await sync_to_async(lambda: list(ConsoleSession.objects.values_list("id", flat=True)))()
+    await run(lambda: ConsoleSession.objects.filter(id=two).update(second_factor=True))
+    listeners = [replace(somebody(acme), session_id=each) for each in (one, two)]
+    async with ears(Hub(), *listeners) as (without, proved):
+        await asyncio.sleep(0.3)
+        assert without.empty()
+        await run(lambda: Organisation.objects.update(second_factor_required=True))
+        assert await next_of(without) == "end"
+        await asyncio.sleep(0.3)
+        assert proved.empty()
 
 
 async def test_a_silent_stream_is_kept_open(make_tenant: Callable[[str], Tenant], monkeypatch: pytest.MonkeyPatch):

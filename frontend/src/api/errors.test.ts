@@ -22,6 +22,20 @@ describe("toApiError", () => {
     expect(error.message).toBe("A cluster called demo exists.");
   });
 
+  it("tells what a sign-in waits for from what has ended", () => {
+    const told = (body: object) => toApiError({ status: 401, ...body }, answer(401)).code;
+    const flow = { id: "mfa_authenticate", types: ["totp"] };
+    expect(told({ data: { flows: [{ id: "login" }, { ...flow, is_pending: true }] }, meta: {} })).toBe(
+      "second_step_needed",
+    );
+    expect(told({ data: { flows: [{ id: "login" }, flow] }, meta: { is_authenticated: false } })).toBe(
+      "sign_in_needed",
+    );
+    expect(told({ data: { flows: [{ id: "reauthenticate" }] }, meta: { is_authenticated: true } })).toBe(
+      "password_needed",
+    );
+  });
+
   it("maps every invalid field to its first message", () => {
     const error = toApiError(
       {

@@ -1,3 +1,8 @@
+/** Somebody is signed in, but not since a moment ago. */
+export const PASSWORD_NEEDED = "password_needed";
+/** The password was right, and a second factor is asked for. */
+export const SECOND_STEP_NEEDED = "second_step_needed";
+
 /** Everything that can go wrong between the console and the API, in one shape that can be shown to a person. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -38,6 +43,7 @@ export function toApiError(body: unknown, response: Response | undefined): ApiEr
   return (
     ofRingmaster(parsed, response.status, requestId) ??
     ofAllauth(parsed, response.status, requestId) ??
+    ofSignIn(parsed, response.status, requestId) ??
     new ApiError(
       response.status >= 500 ? "The control plane is not answering as it should." : "The request was not accepted.",
       response.status,
@@ -96,6 +102,22 @@ function ofAllauth(body: unknown, status: number, requestId: string): ApiError |
     requestId,
     "",
   );
+}
+
+/** allauth's 401 says what it waits for. */
+function ofSignIn(body: unknown, status: number, requestId: string): ApiError | undefined {
+  if (status !== 401 || !isRecord(body) || !isRecord(body.data) || !Array.isArray(body.data.flows)) return undefined;
+  const waits = (id: string) =>
+    isRecord(body.data) && Array.isArray(body.data.flows) && body.data.flows.some((flow) => isPending(flow, id));
+  const made = (code: string, message: string) => new ApiError(message, status, code, "", {}, requestId, "");
+  if (isRecord(body.meta) && body.meta.is_authenticated === true)
+    return made(PASSWORD_NEEDED, "Enter your password again.");
+  if (waits("mfa_authenticate")) return made(SECOND_STEP_NEEDED, "Enter the code of your authenticator app.");
+  return made("sign_in_needed", "You are not signed in, or it took too long. Sign in again.");
+}
+
+function isPending(flow: unknown, id: string): boolean {
+  return isRecord(flow) && flow.id === id && flow.is_pending === true;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -90,13 +90,14 @@ export function useIsLive(): boolean {
   );
 }
 
-/** Keeps one event stream open while the calling component is mounted. */
-export function useEvents(): void {
+/** Keeps one event stream open while the calling component is mounted and may listen. */
+export function useEvents(mayListen: boolean): void {
   useEffect(() => {
+    if (!mayListen) return;
     const stop = new AbortController();
     void follow(stop.signal);
     return () => stop.abort();
-  }, []);
+  }, [mayListen]);
 }
 
 // Read with fetch, not with the browser's EventSource, which cannot send the header that names the organisation.

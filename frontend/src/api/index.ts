@@ -157,10 +157,11 @@ export type {
 } from "./__generated__/types.gen";
 export * from "./cql";
 export * from "./downloads";
-export { ApiError, toApiError } from "./errors";
+export { ApiError, PASSWORD_NEEDED, toApiError } from "./errors";
 export * from "./events";
 export { IdempotencyKeys } from "./idempotency";
 export * from "./queries";
-export { queryClient, whenSignedOut } from "./query-client";
+export { queryClient, whenFactorNeeded, whenSignedOut } from "./query-client";
 export * from "./reference";
+export * from "./second-factor";
 export * from "./session";

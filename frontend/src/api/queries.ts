@@ -579,6 +579,7 @@ export {
   replaceAllowlistMutation,
   replaceBackupScheduleMutation,
   replayAlertDeliveryMutation,
+  resetMemberSecondFactorMutation,
   restoreAdviceMutation,
   restoreBackupMutation,
   restoreImageMutation,

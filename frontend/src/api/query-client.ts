@@ -1,16 +1,24 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { ApiError } from "./errors";
+import { ApiError, PASSWORD_NEEDED } from "./errors";
 
 let onSignedOut: () => void = () => undefined;
+let onFactorNeeded: () => void = () => undefined;
 
 /** The router says here where to go when the session has ended. */
 export function whenSignedOut(go: () => void): void {
   onSignedOut = go;
 }
 
+/** The router says here where to go when the organisation wants a second factor of this session. */
+export function whenFactorNeeded(go: () => void): void {
+  onFactorNeeded = go;
+}
+
 /** Every error of the API passes here once. */
 export function watchForEndOfSession(error: unknown): void {
-  if (error instanceof ApiError && error.status === 401) onSignedOut();
+  if (!(error instanceof ApiError)) return;
+  if (error.status === 401 && error.code !== PASSWORD_NEEDED) onSignedOut();
+  if (error.code === "second_factor_needed") onFactorNeeded();
 }
 
 const TRIES = 3;

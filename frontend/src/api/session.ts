@@ -3,7 +3,7 @@ import { getSessionOptions } from "./__generated__/@tanstack/react-query.gen";
 import { getSession } from "./__generated__/sdk.gen";
 import type { Permission, Session } from "./__generated__/types.gen";
 import { rememberCsrfToken, rememberOrganisation, sendJson } from "./client";
-import { ApiError } from "./errors";
+import { ApiError, SECOND_STEP_NEEDED } from "./errors";
 import { queryClient } from "./query-client";
 
 async function fetchSession(signal?: AbortSignal): Promise<Session> {
@@ -36,15 +36,33 @@ export function useMay(permission: Permission): boolean {
   return useSession().permissions.includes(permission);
 }
 
-export async function signIn(credentials: { email: string; password: string }): Promise<void> {
+/** Whether that was all; false: `sendSecondStep` comes next. */
+export async function signIn(credentials: { email: string; password: string }): Promise<boolean> {
   // The CSRF token belongs to the page's visit, not to the sign-in: it may not have been asked for yet.
   await queryClient.ensureQueryData(sessionQuery);
   try {
     await sendJson("POST", "/_allauth/browser/v1/auth/login", credentials);
   } catch (problem) {
+    if (problem instanceof ApiError && problem.code === SECOND_STEP_NEEDED) return false;
     // 409: this browser is signed in already, in another tab perhaps.
     if (!(problem instanceof ApiError && problem.status === 409)) throw problem;
   }
+  await begin();
+  return true;
+}
+
+/** A code of the person's app, or a recovery code. */
+export async function sendSecondStep(code: string): Promise<void> {
+  await sendJson("POST", "/_allauth/browser/v1/auth/2fa/authenticate", { code });
+  await begin();
+}
+
+/** For what is asked of people who signed in a while ago. */
+export async function sendPasswordAgain(password: string): Promise<void> {
+  await sendJson("POST", "/_allauth/browser/v1/auth/reauthenticate", { password });
+}
+
+async function begin(): Promise<void> {
   queryClient.clear();
   await queryClient.fetchQuery(sessionQuery);
 }

@@ -22,6 +22,7 @@ const SECTIONS: Record<string, string> = {
   "deletion-requests": "Deletion requests",
   audit: "Audit log",
   sessions: "Sessions",
+  "second-factor": "Second factor",
 };
 
 /** Where one is. Names of things come from the queries their pages show anyway. */

@@ -4,7 +4,7 @@ import I18nProvider from "@cloudscape-design/components/i18n";
 import messages from "@cloudscape-design/components/i18n/messages/all.en";
 import { Outlet } from "@tanstack/react-router";
 import { useState } from "react";
-import { useEvents } from "../api";
+import { useEvents, useSession } from "../api";
 import { useToasts } from "../hooks/use-toasts";
 import { Breadcrumbs } from "./breadcrumbs";
 import { SideBar } from "./side-bar";
@@ -13,7 +13,8 @@ import { TopBar } from "./top-bar";
 export function ConsoleLayout() {
   const toasts = useToasts();
   const [navigationOpen, setNavigationOpen] = useState(() => window.innerWidth > 1000);
-  useEvents();
+  const { second_factor_needed } = useSession();
+  useEvents(!second_factor_needed);
 
   return (
     <I18nProvider locale="en" messages={[messages]}>

@@ -25,6 +25,7 @@ export function TopBar() {
       })),
     },
     { id: "sessions", text: "Where you are signed in" },
+    { id: "second-factor", text: "Second factor" },
     { id: "sign-out", text: "Sign out" },
   ];
   if (session.organisations.length > 1) {
@@ -48,6 +49,7 @@ export function TopBar() {
       await router.navigate({ to: "/clusters" });
     }
     if (what === "sessions") await router.navigate({ to: "/sessions" });
+    if (what === "second-factor") await router.navigate({ to: "/second-factor" });
     if (what === "sign-out") {
       await signOut();
       await router.navigate({ to: "/sign-in" });

@@ -7,12 +7,14 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import {
+  accessSettingsQuery,
   type Invitation,
   invitationsQuery,
   type Member,
   membersQuery,
   refresh,
   removeMemberMutation,
+  resetMemberSecondFactorMutation,
   revokeInvitationMutation,
   useMay,
   useSession,
@@ -26,6 +28,7 @@ import { RowButton } from "../components/row-button";
 import { SecretModal } from "../components/secret-modal";
 import { InvitationCreateModal } from "../forms/invitation-create";
 import { MemberRoleModal } from "../forms/member-role";
+import { SecondFactorRequiredModal } from "../forms/second-factor-required";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
 import { CursorTable } from "../table/cursor-table";
@@ -45,27 +48,43 @@ export function MembersPage() {
   const [changing, setChanging] = useState<Member | null>(null);
   const [removing, setRemoving] = useState<Member | null>(null);
   const [watching, setWatching] = useState<Member | null>(null);
+  const [resetting, setResetting] = useState<Member | null>(null);
+  const [isSetting, setIsSetting] = useState(false);
+  const settings = useQuery(accessSettingsQuery());
+  const isRequired = settings.data?.second_factor_required ?? false;
 
   return (
     <SpaceBetween size="l">
       <CursorTable
         noun="members"
         page={members}
-        columns={columns(user?.id, mayInvite, setChanging, setRemoving, setWatching)}
+        columns={columns(user?.id, mayInvite, setChanging, setRemoving, setWatching, setResetting)}
         cursors={after}
         onCursors={(cursors) => void navigate({ search: { after: cursors } })}
         header={
           <Header
             variant="h1"
+            description={
+              isRequired ? "Who signs in without a second factor sees nothing of the organisation." : undefined
+            }
             actions={
-              <Button
-                variant="primary"
-                disabled={!mayInvite}
-                disabledReason={mayInvite ? undefined : "Your role may not invite people."}
-                onClick={() => setIsInviting(true)}
-              >
-                Invite member
-              </Button>
+              <SpaceBetween direction="horizontal" size="xs">
+                <Button
+                  disabled={!mayInvite || !settings.data}
+                  disabledReason={mayInvite ? undefined : "Your role may not change settings of the organisation."}
+                  onClick={() => setIsSetting(true)}
+                >
+                  {isRequired ? "Do not require a second factor" : "Require a second factor"}
+                </Button>
+                <Button
+                  variant="primary"
+                  disabled={!mayInvite}
+                  disabledReason={mayInvite ? undefined : "Your role may not invite people."}
+                  onClick={() => setIsInviting(true)}
+                >
+                  Invite member
+                </Button>
+              </SpaceBetween>
             }
           >
             Members
@@ -94,6 +113,10 @@ export function MembersPage() {
       )}
       {changing && <MemberRoleModal member={changing} onDismiss={() => setChanging(null)} />}
       {watching && <MemberSessionsModal member={watching} onDismiss={() => setWatching(null)} />}
+      {resetting && <ResetModal member={resetting} onDismiss={() => setResetting(null)} />}
+      {isSetting && settings.data && (
+        <SecondFactorRequiredModal settings={settings.data} onDismiss={() => setIsSetting(false)} />
+      )}
       {removing && <RemoveModal member={removing} onDismiss={() => setRemoving(null)} />}
     </SpaceBetween>
   );
@@ -105,6 +128,7 @@ function columns(
   onChange: (member: Member) => void,
   onRemove: (member: Member) => void,
   onSessions: (member: Member) => void,
+  onReset: (member: Member) => void,
 ): TableProps.ColumnDefinition<Member>[] {
   return [
     {
@@ -119,6 +143,11 @@ function columns(
       id: "source",
       header: "By",
       cell: ({ identity_provider }) => (identity_provider ? `Groups of ${identity_provider.name}` : "Invitation"),
+    },
+    {
+      id: "second-factor",
+      header: "Second factor",
+      cell: ({ second_factor }) => (second_factor ? "Set up" : "–"),
     },
     { id: "since", header: "Member since", cell: ({ created_at }) => <Moment at={created_at} /> },
     {
@@ -143,6 +172,14 @@ function columns(
           >
             Sessions
           </Button>
+          <RowButton
+            action="reset_member_second_factor"
+            allowed={member.allowed_actions}
+            ariaLabel={`Reset factor of ${member.email}`}
+            onClick={() => onReset(member)}
+          >
+            Reset factor
+          </RowButton>
           <RowButton
             action="remove_member"
             allowed={member.allowed_actions}
@@ -176,6 +213,32 @@ function RemoveModal({ member, onDismiss }: { member: Member; onDismiss: () => v
       onDismiss={onDismiss}
     >
       <Box>They lose access at once, and their API tokens are revoked. Clusters they ordered stay.</Box>
+    </ConfirmModal>
+  );
+}
+
+function ResetModal({ member, onDismiss }: { member: Member; onDismiss: () => void }) {
+  const reset = useMutation({
+    ...resetMemberSecondFactorMutation(),
+    onSuccess: () => {
+      onDismiss();
+      toast({ type: "success", content: `${member.email} signs in with the password alone now.` });
+      return refresh();
+    },
+  });
+  return (
+    <ConfirmModal
+      title={`Reset the second factor of ${member.email}?`}
+      confirm="Reset"
+      isPending={reset.isPending}
+      error={reset.error}
+      onConfirm={() => reset.mutate({ path: { member_id: member.id } })}
+      onDismiss={onDismiss}
+    >
+      <Box>
+        For who lost theirs: make sure that it is they who ask. They are signed out everywhere, and sign in with the
+        password alone until they set up a new one.
+      </Box>
     </ConfirmModal>
   );
 }

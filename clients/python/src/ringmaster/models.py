@@ -31,6 +31,11 @@ class AccessSettings(Model):
     Whether members use the organisation signed in by password, too; false: only owners do, everybody else through an identity provider
     """
 
+    second_factor_required: bool
+    """
+    Whether console sessions without a second factor get 403 second_factor_needed
+    """
+
 
 class AccessSettingsChange(Model):
     """
@@ -58,6 +63,11 @@ class AccessSettingsChange(Model):
     password_sign_in: bool = True
     """
     false: members have to sign in through an identity provider, from their next request on; owners may sign in by password all the same, and API tokens go on. Left out: stays
+    """
+
+    second_factor_required: bool = False
+    """
+    true: console sessions in which no second factor was proved get 403 second_factor_needed, at once; who turns it on must have one. API tokens go on; left out: stays
     """
 
 
@@ -9832,6 +9842,11 @@ class Member(Model):
     Whose groups the membership follows; null where it is by invitation
     """
 
+    second_factor: bool
+    """
+    Whether they have set one up here; what an identity provider asks of them is not known
+    """
+
     created_at: AwareDatetime
     """
     When they joined, UTC
@@ -9839,7 +9854,7 @@ class Member(Model):
 
     allowed_actions: list[AllowedAction]
     """
-    Whether the caller may change_member_role and remove_member, and why not
+    Whether the caller may change_member_role, remove_member and reset_member_second_factor, and why not
     """
 
 
@@ -12181,6 +12196,16 @@ class Session(Model):
     organisations: list[SessionOrganisation]
     """
     Every organisation the user belongs to
+    """
+
+    second_factor: bool
+    """
+    Whether a second factor was proved in this console session; false for API tokens
+    """
+
+    second_factor_needed: bool
+    """
+    true: the organisation requires a second factor, so that all else answers this session 403 second_factor_needed until one is set up
     """
 
     csrf_token: str

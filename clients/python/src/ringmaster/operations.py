@@ -4482,6 +4482,21 @@ class Operations(ABC):
         )
         return answer
 
+    def reset_member_second_factor(
+        self, member_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> None:
+        """Takes away the second factor that a member lost, and signs them out everywhere.
+
+        Not for those who belong to other organisations as well, or run the installation: they ask its operator.
+        """
+        self._ask(
+            None,
+            "DELETE",
+            path_of("/api/v1/members/{member_id}/second-factor", member_id=member_id),
+            key=idempotency_key,
+            dry_run=dry_run,
+        )
+
     @overload
     def restore_advice(
         self, cluster_id: str, advice_id: str, *, idempotency_key: str | None = None, dry_run: Literal[False] = False

@@ -32,6 +32,12 @@ export type AccessSettings = {
      * Whether members use the organisation signed in by password, too; false: only owners do, everybody else through an identity provider
      */
     password_sign_in: boolean;
+    /**
+     * Second Factor Required
+     *
+     * Whether console sessions without a second factor get 403 second_factor_needed
+     */
+    second_factor_required: boolean;
 };
 
 /**
@@ -64,6 +70,12 @@ export type AccessSettingsChange = {
      * false: members have to sign in through an identity provider, from their next request on; owners may sign in by password all the same, and API tokens go on. Left out: stays
      */
     password_sign_in?: boolean;
+    /**
+     * Second Factor Required
+     *
+     * true: console sessions in which no second factor was proved get 403 second_factor_needed, at once; who turns it on must have one. API tokens go on; left out: stays
+     */
+    second_factor_required?: boolean;
 };
 
 /**
@@ -10273,6 +10285,12 @@ export type Member = {
      */
     identity_provider: IdentityProviderRef | null;
     /**
+     * Second Factor
+     *
+     * Whether they have set one up here; what an identity provider asks of them is not known
+     */
+    second_factor: boolean;
+    /**
      * Created At
      *
      * When they joined, UTC
@@ -10281,7 +10299,7 @@ export type Member = {
     /**
      * Allowed Actions
      *
-     * Whether the caller may change_member_role and remove_member, and why not
+     * Whether the caller may change_member_role, remove_member and reset_member_second_factor, and why not
      */
     allowed_actions: Array<AllowedAction>;
 };
@@ -15332,6 +15350,18 @@ export type Session = {
      * Every organisation the user belongs to
      */
     organisations: Array<SessionOrganisation>;
+    /**
+     * Second Factor
+     *
+     * Whether a second factor was proved in this console session; false for API tokens
+     */
+    second_factor: boolean;
+    /**
+     * Second Factor Needed
+     *
+     * true: the organisation requires a second factor, so that all else answers this session 403 second_factor_needed until one is set up
+     */
+    second_factor_needed: boolean;
     /**
      * Csrf Token
      *
@@ -31011,6 +31041,76 @@ export type ChangeMemberRoleResponses = {
 };
 
 export type ChangeMemberRoleResponse = ChangeMemberRoleResponses[keyof ChangeMemberRoleResponses];
+
+export type ResetMemberSecondFactorData = {
+    body?: never;
+    headers?: {
+        /**
+         * A name for this request, unique per thing you want to do (a UUID). Sent again with the same body within 24 hours it gets the same answer, with the header Idempotency-Replayed: true, and changes nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Member Id
+         *
+         * Id of somebody's membership in the organisation: mem_…, from list_members
+         */
+        member_id: string;
+    };
+    query?: never;
+    url: '/api/v1/members/{member_id}/second-factor';
+};
+
+export type ResetMemberSecondFactorErrors = {
+    /**
+     * The request cannot be understood: malformed JSON, address or headers
+     */
+    400: Error;
+    /**
+     * Not signed in, or the API token is wrong, expired or revoked
+     */
+    401: Error;
+    /**
+     * Role or scope do not allow it, or the session's CSRF token is missing
+     */
+    403: Error;
+    /**
+     * It does not exist, or not in this organisation
+     */
+    404: Error;
+    /**
+     * Not possible in the present state, or the request with this Idempotency-Key is still running
+     */
+    409: Error;
+    /**
+     * A field is wrong, or the Idempotency-Key was used for another request
+     */
+    422: Error;
+    /**
+     * Too many tries; Retry-After says when to come back, in seconds
+     */
+    429: Error;
+    /**
+     * A bug on our side; report it with the request id
+     */
+    500: Error;
+    /**
+     * The database does not answer right now; Retry-After says when to try again, in seconds
+     */
+    503: Error;
+};
+
+export type ResetMemberSecondFactorError = ResetMemberSecondFactorErrors[keyof ResetMemberSecondFactorErrors];
+
+export type ResetMemberSecondFactorResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type ResetMemberSecondFactorResponse = ResetMemberSecondFactorResponses[keyof ResetMemberSecondFactorResponses];
 
 export type EndMemberSessionsData = {
     body?: never;
