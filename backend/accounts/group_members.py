@@ -58,18 +58,25 @@ def follow_groups(
             _follow(who, provider, user, groups)
 
 
+def groups_of(identity: ExternalIdentity) -> list[str]:
+    """As the provider's directory has them; of whom it told nothing, as they were at their last sign-in."""
+    if identity.entry is None:
+        return identity.groups
+    return list(identity.entry.groups.values_list("name", flat=True)) if identity.entry.active else []
+
+
 def follow_mapping(provider_id: str, organisation_id: str) -> None:
-    """After the mapping changed, by what each person's groups were at their last sign-in. The organisation is locked.
+    """After the mapping changed, by what each person's groups are. The organisation is locked.
 
     Who is no member yet becomes one with their next sign-in.
     """
     followers = Membership.objects.filter(organisation_id=organisation_id, identity_provider_id=provider_id)
     known = ExternalIdentity.objects.filter(
         provider_id=provider_id, user_id__in=followers.values("user_id")
-    ).select_related("provider", "user")
+    ).select_related("provider", "user", "entry")
     for identity in known:
         who = by_provider(identity.provider, organisation_id)
-        _follow(who, identity.provider, identity.user, identity.groups)
+        _follow(who, identity.provider, identity.user, groups_of(identity))
 
 
 def _follow(who: Identity, provider: IdentityProvider, user: User, groups: Collection[str]) -> None:

@@ -87,6 +87,9 @@ class IdentityProvider(models.Model):
     ciphertext = models.BinaryField(help_text="The client's secret, sealed (backend/core/secrets.py)")
     wrapped_key = models.BinaryField()
     master_key_id = models.CharField(max_length=16)
+    directory_token_hash = models.BinaryField(
+        max_length=32, null=True, unique=True, help_text="Of what it tells us by SCIM; null: it tells nothing"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     disabled_at = models.DateTimeField(null=True)
 
@@ -105,6 +108,13 @@ class ExternalIdentity(models.Model):
     subject = models.CharField(max_length=255)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="external_identities")
     groups = ArrayField(models.CharField(max_length=255), help_text="As of the last sign-in")
+    entry = models.ForeignKey(
+        "DirectoryUser",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="identities",
+        help_text="What the provider's directory says of them goes before what a sign-in said",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     signed_in_at = models.DateTimeField()
 
@@ -114,6 +124,52 @@ class ExternalIdentity(models.Model):
             # An address that was given to somebody else must not open the account of who had it before.
             models.UniqueConstraint(fields=["provider", "user"], name="external_identity_user_once"),
         ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class DirectoryUser(models.Model):
+    """A person whom a provider's directory told us of by SCIM, whether they ever came here or not."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_directory_user_id)
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="directory_users")
+    user_name = models.CharField(max_length=255)
+    external_id = models.CharField(max_length=255, blank=True, help_text="Of the directory")
+    email = models.CharField(
+        max_length=254, blank=True, help_text="In lower case, by which they are found at a sign-in"
+    )
+    active = models.BooleanField()
+    told = models.JSONField(help_text="The attributes as they are told back")
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("provider", Lower("user_name"), name="directory_user_name_once"),
+            models.UniqueConstraint(
+                fields=["provider", "email"], condition=~models.Q(email=""), name="directory_user_email_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["provider", "external_id"], name="directory_user_external")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class DirectoryGroup(models.Model):
+    """A group of a provider's directory, with whom it has in it."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.new_directory_group_id)
+    provider = models.ForeignKey(IdentityProvider, on_delete=models.CASCADE, related_name="directory_groups")
+    name = models.CharField(max_length=255)
+    external_id = models.CharField(max_length=255, blank=True, help_text="Of the directory")
+    members = models.ManyToManyField(DirectoryUser, related_name="groups")
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["provider", "name"], name="directory_group_name_once")]
 
     def __str__(self) -> str:
         return self.id

@@ -22,8 +22,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from backend.accounts import oidc
 from backend.accounts.authentication import signed_in_user, source_address
-from backend.accounts.group_members import follow_groups
-from backend.accounts.models import ExternalIdentity, IdentityProvider, User
+from backend.accounts.group_members import follow_groups, groups_of
+from backend.accounts.models import DirectoryUser, ExternalIdentity, IdentityProvider, User
 from backend.accounts.oidc import Person, SignInRefused
 from backend.accounts.second_factor import note_provider
 from backend.accounts.session_actions import forget_password
@@ -64,15 +64,19 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     return_to = oidc.return_path(request, provider)
     try:
         person = oidc.complete(request, provider)
-        user = _user_of(provider, person, signed_in_user(request))
+        identity = _identity_of(provider, person, signed_in_user(request))
     except SignInRefused as refused:
         _tell(provider, refused)
         wanted = {"problem": refused.code} | ({"return_to": return_to} if return_to else {})
         return HttpResponseRedirect(f"/sign-in?{urlencode(wanted)}")
     follow_groups(
-        provider, user, person.groups, source_address=source_address(request), request_id=request_id_of(request)
+        provider,
+        identity.user,
+        groups_of(identity),
+        source_address=source_address(request),
+        request_id=request_id_of(request),
     )
-    _sign_in(request, provider, user, person)
+    _sign_in(request, provider, identity.user, person)
     if get_pending_stage(request) is not None:
         return HttpResponseRedirect(f"/sign-in?{urlencode({'second_step': 'true', 'return_to': return_to or HOME})}")
     return HttpResponseRedirect(return_to or HOME)
@@ -101,8 +105,8 @@ def _sign_in(request: HttpRequest, provider: IdentityProvider, user: User, perso
         perform_login(request, login)
 
 
-def _user_of(provider: IdentityProvider, person: Person, signed_in: User | None) -> User:
-    """The account, linked or made if it is their first time. Raises SignInRefused."""
+def _identity_of(provider: IdentityProvider, person: Person, signed_in: User | None) -> ExternalIdentity:
+    """With the account, linked or made if it is their first time. Raises SignInRefused."""
     try:
         with transaction.atomic():
             return _linked(provider, person, signed_in)
@@ -111,13 +115,20 @@ def _user_of(provider: IdentityProvider, person: Person, signed_in: User | None)
         raise SignInRefused("try_again") from error
 
 
-def _linked(provider: IdentityProvider, person: Person, signed_in: User | None) -> User:
+def _linked(provider: IdentityProvider, person: Person, signed_in: User | None) -> ExternalIdentity:
     groups = sorted(person.groups)
-    known = ExternalIdentity.objects.filter(provider=provider, subject=person.subject).select_related("user").first()
-    if known is not None:
-        _refuse_inactive(known.user)
-        ExternalIdentity.objects.filter(id=known.id).update(groups=groups, signed_in_at=timezone.now())
-        return known.user
+    entry = (
+        DirectoryUser.objects.filter(provider=provider, email=person.email.lower()).first() if person.email else None
+    )
+    if entry is not None and not entry.active:
+        raise SignInRefused("account_inactive", entry.id)
+    known = ExternalIdentity.objects.filter(provider=provider, subject=person.subject)
+    if (identity := known.select_related("user", "entry").first()) is not None:
+        _refuse_inactive(identity.user)
+        identity.groups, identity.signed_in_at = groups, timezone.now()
+        identity.entry = identity.entry or entry
+        identity.save(update_fields=["groups", "signed_in_at", "entry"])
+        return identity
     if not person.email:
         raise SignInRefused("address_not_verified")
     user = User.objects.filter(email__iexact=person.email).first()
@@ -132,10 +143,9 @@ def _linked(provider: IdentityProvider, person: Person, signed_in: User | None) 
         if signed_in is None or signed_in.id != user.id:
             # Whoever had made the account had an invitation's link, and need not be who has the address.
             forget_password(user)
-    ExternalIdentity.objects.create(
-        provider=provider, subject=person.subject, user=user, groups=groups, signed_in_at=timezone.now()
+    return ExternalIdentity.objects.create(
+        provider=provider, subject=person.subject, user=user, groups=groups, entry=entry, signed_in_at=timezone.now()
     )
-    return user
 
 
 def _refuse_inactive(user: User) -> None:

@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_protect
 
 from backend.accounts import provider_sign_in
+from backend.accounts.directory_api import scim
 from backend.accounts.second_factor_views import FactorsView, RecoveryCodesView, SecondStepView, TotpView
 from backend.alerts.facts import cluster_facts
 from backend.alerts.intake import alerts_told
@@ -33,6 +34,7 @@ urlpatterns = [
     path("_allauth/browser/v1/", include((_sign_in, "headless"))),
     path("_oidc/<str:provider_id>/start", csrf_protect(provider_sign_in.start)),
     path("_oidc/<str:provider_id>/callback", provider_sign_in.callback),
+    path("scim/v2/<path:address>", scim),
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", metrics),

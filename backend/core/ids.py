@@ -48,6 +48,14 @@ def new_identity_provider_id() -> str:
     return new_id("idp")
 
 
+def new_directory_user_id() -> str:
+    return new_id("dus")
+
+
+def new_directory_group_id() -> str:
+    return new_id("dgr")
+
+
 def new_external_identity_id() -> str:
     return new_id("xid")
 

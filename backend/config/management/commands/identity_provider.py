@@ -1,4 +1,4 @@
-"""``manage.py identity_provider add|list|set-secret|disable|enable|remove|unlink``: who may say who people are."""
+"""``manage.py identity_provider add|list|set-secret|directory|...``: who may say who people are."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from backend.accounts import oidc, provider_actions
+from backend.accounts.directory import PATH
 from backend.accounts.models import IdentityProvider
 from backend.core.errors import DomainError
 
@@ -37,6 +38,9 @@ class Command(BaseCommand):
         secret = verbs.add_parser("set-secret", help="another client secret")
         secret.add_argument("name")
         secret.add_argument("--client-secret-file", required=True, type=Path)
+        told = verbs.add_parser("directory", help="let its directory tell of people and groups by SCIM: a new token")
+        told.add_argument("name")
+        told.add_argument("--off", action="store_true", help="forget the token, and what was told with it")
         verbs.add_parser("disable", help="nobody signs in by it; who did is signed out").add_argument("name")
         verbs.add_parser("enable", help="take it into use again").add_argument("name")
         verbs.add_parser("remove", help="disable it, and end the memberships by its groups").add_argument("name")
@@ -99,6 +103,13 @@ class Command(BaseCommand):
             case "set-secret":
                 provider_actions.set_secret(provider, _secret(options["client_secret_file"]))
                 self.stdout.write(f"{provider.name} has another client secret.")
+            case "directory" if options["off"]:
+                told = provider_actions.forget_directory(provider)
+                self.stdout.write(f"{provider.name} tells nothing any more; people forgotten: {told}.")
+            case "directory":
+                token = provider_actions.new_directory_token(provider)
+                self.stdout.write(f"Base URL, to enter at {provider.name}: {settings.ENV.ringmaster_public_url}{PATH}")
+                self.stdout.write(f"Token, shown once: {token}")
             case "disable":
                 ended = provider_actions.disable_provider(provider)
                 self.stdout.write(f"{provider.name} is disabled; sessions ended: {ended}.")
