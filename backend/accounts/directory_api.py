@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -178,7 +179,11 @@ def _exactly(provider: IdentityProvider, kind: str, asked: SearchRequest[Any]) -
     if isinstance(node, Comparison) and node.op is CompareOperator.eq and isinstance(node.value, str):
         column = _INDEXED[kind].get(str(node.attr_path).lower())
         if column is not None:
-            return _rows(provider, kind).filter(**{column: node.value})
+            return (
+                _rows(provider, kind).filter(**{column: node.value})
+                if _is_text(node.value)
+                else _rows(provider, kind).none()
+            )
     return None
 
 
@@ -200,16 +205,21 @@ def _put(request: HttpRequest, provider: IdentityProvider, kind: str, entry_id: 
     wanted = _MODELS[kind].model_validate(_body(request), scim_ctx=context)
     if entry_id is None and isinstance(wanted, User) and wanted.active is None:
         wanted.active = True
-    if entry_id is not None:
-        wanted.replace(_read(provider, kind, entry_id))
-    return _kept(request, provider, kind, wanted, entry_id)
+    with transaction.atomic():
+        directory_actions.lock_directory(provider.id)
+        if entry_id is not None:
+            wanted.replace(_read(provider, kind, entry_id))
+        return _kept(request, provider, kind, wanted, entry_id)
 
 
 def _patch(request: HttpRequest, provider: IdentityProvider, kind: str, entry_id: str) -> _Answer:
     patch = _PATCHES[kind].model_validate(_body(request), scim_ctx=Context.RESOURCE_PATCH_REQUEST)
-    wanted = _read(provider, kind, entry_id)
-    patch.patch(wanted)
-    return _kept(request, provider, kind, wanted, entry_id)
+    with transaction.atomic():
+        # Directories send people of one group beside each other: what one adds must not be lost with the next.
+        directory_actions.lock_directory(provider.id)
+        wanted = _read(provider, kind, entry_id)
+        patch.patch(wanted)
+        return _kept(request, provider, kind, wanted, entry_id)
 
 
 def _kept(
@@ -237,9 +247,17 @@ def _resource(row: DirectoryUser | DirectoryGroup) -> Resource[Any]:
 
 def _body(request: HttpRequest) -> Any:
     try:
-        return json.loads(request.body)
+        body = json.loads(request.body)
     except ValueError as error:
         raise InvalidSyntaxException(detail="The body is no JSON.") from error
+    if not _is_text(json.dumps(body, ensure_ascii=False).replace(r"\\", "").replace(r"\u0000", "\0")):
+        raise InvalidSyntaxException(detail="The body holds a character that is none, NUL or half a pair.")
+    return body
+
+
+def _is_text(given: str) -> bool:
+    """Whether the database can hold it."""
+    return "\0" not in given and not any("\ud800" <= each <= "\udfff" for each in given)
 
 
 def _told(resource: Any, *, status: int = 200, asked: SearchRequest[Any] | None = None) -> _Answer:

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connections
 from django.test import Client
 from django.test.client import ClientHandler
 from scim2_client.engines.wsgi import WSGISCIMClient
@@ -185,12 +187,39 @@ def test_people_are_found_by_name_and_number_and_page(directory: Directory):
     assert directory("GET", "/Users?filter=userName eq").json()["scimType"] == "invalidFilter"
 
 
+def test_a_name_that_nobody_can_have_is_not_found(directory: Directory):
+    jane(directory)
+    for name in (r"\u0000", r"\ud800"):
+        assert directory("GET", f'/Users?filter=userName eq "{name}"').json()["totalResults"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_who_are_added_to_a_group_beside_each_other_are_all_in_it(directory: Directory):
+    people = [directory.made("/Users", userName=f"p{n}@corp.example") for n in range(8)]
+    group = directory.made("/Groups", displayName="dba")
+
+    def add(person: str) -> int:
+        try:
+            operation = {"op": "add", "path": "members", "value": [{"value": person}]}
+            return int(
+                directory("PATCH", f"/Groups/{group}", {"schemas": [PATCH], "Operations": [operation]}).status_code
+            )
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(add, people)) == {200}
+    assert [each["value"] for each in directory("GET", f"/Groups/{group}").json()["members"]] == sorted(people)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "word"),
     [
         ("POST", "/Users", {"schemas": [USER]}, 400, "userName"),
         ("POST", "/Users", {"schemas": [USER], "userName": "JANE@corp.example"}, 409, "userName"),
         ("POST", "/Users", [], 400, ""),
+        ("POST", "/Users", {"schemas": [USER], "userName": "a\0"}, 400, "NUL"),
+        ("POST", "/Users", {"schemas": [USER], "userName": "x", "displayName": "\ud800"}, 400, "half a pair"),
         ("POST", "/Groups", {"schemas": [GROUP], "displayName": "x", "members": [{"value": "dus_no"}]}, 400, "dus_no"),
         ("PATCH", "/Users/dus_no", {"schemas": [PATCH], "Operations": [AWAY]}, 404, "no such user"),
         ("PATCH", "/Users/dus_no", {"schemas": [PATCH], "Operations": []}, 400, "operations"),
