@@ -1,7 +1,7 @@
 """`dry_run=true` on any write: it is done in a transaction, and all of it is taken back. docs/decisions/0058.
 
 That is enough because the API only writes rows: messages to workers go out when a transaction is committed, and this
-one never is. What would leave the database, or show a secret, is refused.
+one never is. What is kept elsewhere asks `rehearsing()` before it is sent there.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from backend.core.errors import Invalid
+from backend.core.rehearsing import a_rehearsal
 
 PARAMETER = "dry_run"
 HEADER = "Ringmaster-Dry-Run"
 IMPOSSIBLE = {
-    "create_alert_silence": "Silences are kept by Alertmanager, which cannot take back.",
-    "expire_alert_silence": "Silences are kept by Alertmanager, which cannot take back.",
+    "accept_invitation": "It takes a password, and wrong ones are counted.",
 }
 """By operation id: writes that cannot be rehearsed, and why."""
 
@@ -34,7 +34,7 @@ def rehearse(name: str, run: Callable[[], HttpResponseBase]) -> HttpResponseBase
     """204 without a body when it would have succeeded, else its refusal. `name`: the operation id. Raises Invalid."""
     if reason := IMPOSSIBLE.get(name):
         raise Invalid("dry_run_not_possible", f"{name} has no dry run. {reason}", hint=f"Leave {PARAMETER} out.")
-    with transaction.atomic():
+    with a_rehearsal(), transaction.atomic():
         response = run()
         transaction.set_rollback(True)
     if response.status_code >= 400:

@@ -51,6 +51,8 @@ class KnownAlertmanager:
                 return httpx.Response(200, json=self.alerts)
             case "GET", "silences":
                 return httpx.Response(200, json=list(self.silences.values()))
+            case "GET", "status":
+                return httpx.Response(200, json={"uptime": "2026-01-01T00:00:00.000Z"})
             case "POST", "silences":
                 silence_id = f"00000000-0000-0000-0000-{next(self._numbers):012}"
                 body = httpx.Response(200, content=request.content).json()

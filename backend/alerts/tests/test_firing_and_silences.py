@@ -85,6 +85,17 @@ def test_a_silence_reaches_the_cluster_only_and_ends_when_told(
     assert actions[-2:] == ["alerts.create_silence", "alerts.expire_silence"]
 
 
+def test_a_dry_run_tells_alertmanager_nothing(api: ApiClient, active: Cluster, known: KnownAlertmanager):
+    path = f"/clusters/{active.id}/alert-silences"
+    assert api.post(f"{path}?dry_run=true", order()).status_code == 204
+    assert known.silences == {}
+    made = api.post(path, order()).json()["id"]
+    assert api.delete(f"{path}/{made}?dry_run=true").status_code == 204
+    assert known.silences[made]["status"]["state"] == "active"
+    assert AuditRecord.objects.filter(action__startswith="alerts.").count() == 1
+    assert api.delete(f"{path}/none?dry_run=true").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -119,4 +130,5 @@ def test_nobody_ends_a_silence_of_others(
 def test_an_installation_without_alertmanager_says_so(api: ApiClient, active: Cluster):
     answer = api.get(f"/clusters/{active.id}/alerts/firing")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "alerts_not_configured")
+    assert api.post(f"/clusters/{active.id}/alert-silences?dry_run=true", order()).status_code == 503
     assert api.get(f"/clusters/{active.id}/alert-rules").status_code == 200

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from backend.accounts.models import User
 from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster, Node
 from backend.clusters.tests.conftest import _catalog, active, api, budget, creating
-from backend.conftest import ApiClient
+from backend.conftest import ApiClient, Tenant
 from backend.operations.models import Operation
 
 __all__ = ["_catalog", "active", "api", "budget", "creating"]
@@ -77,10 +78,12 @@ def test_false_does_it(api: ApiClient, active: Cluster):
     assert api.patch(f"/clusters/{active.id}?dry_run=false", {"name": "renamed"}).json()["name"] == "renamed"
 
 
-def test_a_silence_which_is_kept_elsewhere_has_none(api: ApiClient, active: Cluster):
-    body = {"ends_at": "2999-01-01T00:00:00Z", "comment": "quiet"}
-    answer = api.post(f"/clusters/{active.id}/alert-silences?dry_run=true", body)
+def test_a_password_that_is_wrong_is_counted_so_accepting_has_none(tenant: Tenant):
+    invited = tenant.api().post("/invitations", {"email": "new@acme.example", "role": "viewer"}).json()
+    body = {"secret": invited["url"].rpartition("/")[2], "name": "New", "password": "long enough for an account"}
+    answer = ApiClient().post("/invitations/accept?dry_run=true", body)
     assert answer.json()["error"]["code"] == "dry_run_not_possible"
+    assert not User.objects.filter(email="new@acme.example").exists()
 
 
 def test_a_key_of_a_dry_run_is_not_used_up(api: ApiClient, active: Cluster):

@@ -493,16 +493,42 @@ class Operations(ABC):
         )
         return answer
 
+    @overload
     def create_alert_silence(
-        self, cluster_id: str, body: models.AlertSilenceOrder | Mapping[str, Any], *, idempotency_key: str | None = None
-    ) -> models.AlertSilence:
+        self,
+        cluster_id: str,
+        body: models.AlertSilenceOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> models.AlertSilence: ...
+
+    @overload
+    def create_alert_silence(
+        self,
+        cluster_id: str,
+        body: models.AlertSilenceOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: Literal[True],
+    ) -> None: ...
+
+    def create_alert_silence(
+        self,
+        cluster_id: str,
+        body: models.AlertSilenceOrder | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> models.AlertSilence | None:
         """Nobody is told of alerts that fit, until it ends. They are shown all the same."""
-        answer: models.AlertSilence = self._ask(
+        answer: models.AlertSilence | None = self._ask(
             models.AlertSilence,
             "POST",
             path_of("/api/v1/clusters/{cluster_id}/alert-silences", cluster_id=cluster_id),
             body=body,
             key=idempotency_key,
+            dry_run=dry_run,
         )
         return answer
 
@@ -1562,7 +1588,9 @@ class Operations(ABC):
         )
         return answer
 
-    def expire_alert_silence(self, cluster_id: str, silence_id: str, *, idempotency_key: str | None = None) -> None:
+    def expire_alert_silence(
+        self, cluster_id: str, silence_id: str, *, idempotency_key: str | None = None, dry_run: bool = False
+    ) -> None:
         """Ends a silence now."""
         self._ask(
             None,
@@ -1573,6 +1601,7 @@ class Operations(ABC):
                 silence_id=silence_id,
             ),
             key=idempotency_key,
+            dry_run=dry_run,
         )
 
     def export_audit_records(
