@@ -355,7 +355,7 @@ class NodePage(Schema):
 class Snippet(Schema):
     id: str = Field(description="cqlsh, python, java, go, node or spark")
     title: str = Field(description="For people: Python, Node.js")
-    language: str = Field(description="For syntax colours: bash, python, java, go, javascript, scala")
+    language: str = Field(description="For syntax colours: bash, python, java, go, javascript")
     install: str = Field(description="How to get the driver; shell commands or a build file's lines")
     code: str = Field(
         description="Runs as it is in the folder of the unpacked connection bundle, with the password in the "

@@ -19,7 +19,7 @@ from backend.audit import actions as audit
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
 from backend.console import cql, queries, schemas, sealed
-from backend.console.models import CqlSession, CqlStatement
+from backend.console.models import CqlAsking, CqlSession, CqlStatement
 from backend.console.states import (
     ANSWER_KEPT,
     IN_PROGRESS,
@@ -260,16 +260,16 @@ def _keep_alive(session: CqlSession, now: datetime) -> None:
 
 
 def _limit(who: Identity, cluster: Cluster) -> None:
-    """The organisation's row keeps two at once from both being the last that may."""
+    """Counts one more statement or page, or raises TooManyRequests. The organisation's row keeps two at once from both
+    being the last that may."""
     Organisation.objects.select_for_update(no_key=True).get(id=who.organisation_id)
     now = timezone.now()
-    lately = CqlStatement.objects.filter(
-        organisation_id=who.organisation_id, asked_at__gte=now - timedelta(minutes=1)
-    ).count()
+    askings = CqlAsking.objects.filter(organisation_id=who.organisation_id)
+    lately = askings.filter(asked_at__gte=now - timedelta(minutes=1)).count()
     if lately >= MOST_PER_MINUTE:
         raise TooManyRequests(
             "too_many_statements",
-            f"Your organisation has run {lately} statements within a minute.",
+            f"Your organisation has asked for {lately} statements and pages within a minute.",
             hint="Run more in a minute; programs should use a driver.",
             retry_after=60,
         )
@@ -281,6 +281,8 @@ def _limit(who: Identity, cluster: Cluster) -> None:
             hint="Wait until one has ended, or cancel one.",
             retry_after=5,
         )
+    askings.filter(asked_at__lt=now - timedelta(minutes=1)).delete()
+    CqlAsking.objects.create(organisation_id=who.organisation_id)
 
 
 def _ring(statement_id: str) -> None:

@@ -67,12 +67,26 @@ class CqlStatement(models.Model):
         ]
         indexes = [
             models.Index(fields=["cluster", "user_id", "-id"], name="cql_statement_history"),
-            models.Index(fields=["organisation", "-asked_at"], name="cql_statement_rate"),
             models.Index(fields=["asked_at"], name="cql_statement_age"),
         ]
 
     def __str__(self) -> str:
         return f"{self.verb or self.kind} by {self.user_id} on {self.cluster_id}"
+
+
+class CqlAsking(models.Model):
+    """A statement or one of its further pages was asked for, a minute ago at most: the limit counts these rows. It is
+    not the statements that are counted, which may be forgotten meanwhile and of which each has many pages."""
+
+    id = models.BigAutoField(primary_key=True)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="cql_askings")
+    asked_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["organisation", "asked_at"], name="cql_asking_rate")]
+
+    def __str__(self) -> str:
+        return f"of {self.organisation_id} at {self.asked_at}"
 
 
 class SealedText(models.Model):

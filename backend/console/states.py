@@ -14,7 +14,7 @@ HISTORY_KEPT = timedelta(days=30)
 # Until a worker has taken a statement, and has told its end beyond the statement's own time.
 PATIENCE = timedelta(seconds=30)
 
-MOST_PER_MINUTE = 120  # statements of an organisation
+MOST_PER_MINUTE = 120  # statements and further pages of an organisation
 MOST_AT_ONCE_OF_USER = 3  # on one cluster
 MOST_AT_ONCE = 12  # on one cluster
 MOST_SESSIONS = 10  # of a user on one cluster

@@ -7,6 +7,7 @@ bugs) is turned into one here too, so that every answer that is not a success ha
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -35,7 +36,6 @@ class DomainError(Exception):
         hint: str = "",
         field: str | None = None,
         fields: list[tuple[str, str]] | None = None,
-        docs_url: str | None = None,
         retry_after: int | None = None,
     ) -> None:
         """``fields`` holds every wrong field with its message; ``retry_after`` is in seconds."""
@@ -46,7 +46,6 @@ class DomainError(Exception):
         self.hint = hint
         self.field = field
         self.fields = fields
-        self.docs_url = docs_url
         self.retry_after = retry_after
 
 
@@ -89,7 +88,7 @@ class ErrorDetail(Schema):
     hint: str = Field(description="What to do about it; may be empty")
     field: str | None = Field(None, description="The (first) field that is wrong, dotted: zones.0")
     fields: list[FieldError] | None = Field(None, description="Every field that is wrong")
-    docs_url: str | None = Field(None, description="A page that tells more; left out where there is none")
+    docs_url: str | None = Field(None, description="The code in the API reference of this installation's console")
     request_id: str = Field(description="Quote it when you ask for help; it is in the logs and the audit log too")
 
 
@@ -111,8 +110,7 @@ def error_response(request: HttpRequest, problem: Exception) -> HttpResponse:
         detail["field"] = error.field
     if error.fields is not None:
         detail["fields"] = [{"field": field, "message": message} for field, message in error.fields]
-    if error.docs_url is not None:
-        detail["docs_url"] = error.docs_url
+    detail["docs_url"] = f"{settings.ENV.ringmaster_public_url}/api-reference/errors?q={error.code}"
     detail["request_id"] = request_id_of(request)
     response = HttpResponse(to_json({"error": detail}), status=error.status, content_type="application/json")
     if error.retry_after is not None:

@@ -116,7 +116,9 @@ def export_of(who: Identity, wanted: ExportQuery) -> tuple[tuple[str, str], Days
 
 
 def list_usage(who: Identity, wanted: UsageFilter, limit: int, cursor: str | None) -> dict[str, Any]:
-    """Records of usage in the order of their hours. Raises Invalid."""
+    """Records of usage in the order of their hours. Raises NotFound, Invalid."""
+    if wanted.cluster_id is not None:
+        require_cluster(who, wanted.cluster_id)
     span = days(wanted.begins, wanted.ends, today=today())
     rows = UsageRecord.objects.filter(
         organisation_id=who.organisation_id, hour__gte=_midnight(span.begin), hour__lt=_midnight(span.end)

@@ -31,7 +31,7 @@ def get_metrics_catalogue(request: HttpRequest) -> HttpResponse:
     openapi_extra=_OR_CSV,
 )
 def get_cluster_metrics(request: HttpRequest, cluster_id: str, wanted: Query[schemas.DashboardQuery]) -> HttpResponse:
-    """The charts of a dashboard over a time, for the cluster or split by zone or node."""
+    """The charts of a dashboard over a time, for the cluster or split by zone or node; or of one table."""
     who = identity(request)
     require(who, Permission.CLUSTERS_READ)
     found = queries.get_cluster_metrics(
@@ -42,6 +42,8 @@ def get_cluster_metrics(request: HttpRequest, cluster_id: str, wanted: Query[sch
         by=wanted.by,
         node_id=wanted.node_id,
         zone=wanted.zone,
+        keyspace=wanted.keyspace,
+        table=wanted.table,
         begins=wanted.begins,
         ends=wanted.ends,
         step=wanted.step,

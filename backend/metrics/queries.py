@@ -120,18 +120,31 @@ def get_cluster_metrics(
     by: str,
     node_id: str | None,
     zone: str | None,
+    keyspace: str | None,
+    table: str | None,
     begins: datetime | None,
     ends: datetime | None,
     step: int | None,
 ) -> dict[str, Any]:
-    """The charts of a dashboard, for all of the cluster, or split `by` zone or node. NotFound, Invalid."""
+    """The charts of a dashboard, for all of the cluster, or split `by` zone or node; or those of a table, which are
+    over all nodes, as roll-ups of tables are. NotFound, Invalid."""
     cluster = find_cluster(who, cluster_id)
     if dashboard is Dashboard.TABLE:
+        named = _named_table(keyspace, table)
+        if by != "cluster" or node_id is not None or zone is not None:
+            raise Invalid(
+                "invalid_field",
+                "The charts of a table are over all of its nodes.",
+                hint="Leave by, node_id and zone out.",
+                field="by" if by != "cluster" else "node_id" if node_id is not None else "zone",
+            )
+        return get_table_metrics(who, cluster_id, *named, charts=charts, begins=begins, ends=ends, step=step)
+    if keyspace is not None or table is not None:
         raise Invalid(
             "invalid_field",
-            "The charts of a table are asked for at the table.",
-            hint="Use get_table_metrics.",
-            field="dashboard",
+            f"The dashboard {dashboard.value} is not of a table.",
+            hint="Leave keyspace and table out, or ask for dashboard=table.",
+            field="keyspace" if keyspace is not None else "table",
         )
     now = datetime.now(UTC)
     span = time_range(begins, ends, step, now=now)
@@ -145,6 +158,17 @@ def get_cluster_metrics(
         where.append(Matcher("zone", (zone,)))
     labels = () if by == "cluster" else (by,)
     return _answer(cluster, _chosen(charts, dashboard), span, where=where, by=labels, names=nodes, now=now)
+
+
+def _named_table(keyspace: str | None, table: str | None) -> tuple[str, str]:
+    if not keyspace or not table:
+        raise Invalid(
+            "invalid_field",
+            "Which table's charts?",
+            hint="Send keyspace and table, or use get_table_metrics.",
+            field="table" if keyspace else "keyspace",
+        )
+    return keyspace, table
 
 
 def get_table_metrics(

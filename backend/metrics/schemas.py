@@ -48,7 +48,14 @@ class TableChartsQuery(RangeQuery):
 
 class DashboardQuery(RangeQuery):
     dashboard: Dashboard = Field(
-        Dashboard.OVERVIEW, description="Whose charts; table is refused: those are asked for with get_table_metrics"
+        Dashboard.OVERVIEW,
+        description="Whose charts. table: needs keyspace and table, and answers what get_table_metrics does",
+    )
+    keyspace: str | None = Field(None, max_length=48, description="Of the dashboard table: whose table")
+    table: str | None = Field(
+        None,
+        max_length=48,
+        description="Of the dashboard table, which is over all nodes: by, node_id and zone are not for it",
     )
     chart: list[Word] = Field([], max_length=50, description="Some charts of the dashboard; none: all of them")
     by: SplitBy = Field(SplitBy.CLUSTER, description="A line for all of the cluster, for each zone or for each node")
@@ -101,7 +108,7 @@ class TableColumn(Schema):
 
 class MetricsCatalogue(Schema):
     dashboards: list[DashboardAbout] = Field(
-        description="In the order in which to show them; the charts of table are those of get_table_metrics"
+        description="In the order in which to show them; table is asked for with keyspace and table"
     )
     table_columns: list[TableColumn] = Field(description="Of list_table_metrics, in the order in which to show them")
 

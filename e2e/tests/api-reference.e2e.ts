@@ -72,3 +72,17 @@ test("it can be read in the dark", async ({ ownerPage: page }) => {
   await expectContrast(page);
   await picture(page, "api-operation-dark");
 });
+
+test("an error leads to the page of its code", async ({ ownerPage: page }) => {
+  const { status, body } = await call("GET", "/clusters/clu_01m00000000000000000000000");
+  expect(status).toBe(404);
+  const { docs_url: link } = (body as { error: { docs_url: string } }).error;
+  await page.goto(new URL(link).pathname + new URL(link).search);
+  const table = page.getByRole("table", { name: "Error codes" });
+  await expect(table.getByRole("rowheader")).toHaveText(["cluster_not_found"]);
+  await expect(table.getByText("There is no such cluster.")).toBeVisible();
+  await expect(table.getByText("List the clusters to see their ids.")).toBeVisible();
+  await expectAccessible(page);
+  await page.getByRole("searchbox", { name: "Find error codes" }).fill("too many");
+  await expect(table.getByRole("rowheader", { name: "too_many_statements" })).toBeVisible();
+});

@@ -445,6 +445,14 @@ const apiReferenceRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/api-reference"), "ApiReferencePage"),
 });
 
+const apiErrorsRoute = createRoute({
+  getParentRoute: () => consoleRoute,
+  path: "/api-reference/errors",
+  validateSearch: (search: Record<string, unknown>): { q?: string } => ({ q: readText(search.q) }),
+  loader: () => void queryClient.prefetchQuery(descriptionQuery),
+  component: lazyRouteComponent(() => import("./pages/api-errors"), "ApiErrorsPage"),
+});
+
 const apiOperationRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/api-reference/$operation",
@@ -484,6 +492,7 @@ export const router = createRouter({
       deletionRequestsRoute,
       auditRoute,
       apiReferenceRoute,
+      apiErrorsRoute,
       apiOperationRoute,
     ]),
   ]),

@@ -40,7 +40,8 @@ _HEAD = """# Error codes
 
 Every answer that is not a success has one body: `{"error": {"code", "message", "hint", "field", "request_id", …}}`.
 The code is stable and for programs; message and hint are for people and may change. `…` stands for what differs from
-case to case. This page is made from the sources by `make generate`.
+case to case. Each installation shows them too, under **API reference**, **Error codes**: `docs_url` of an error leads
+there, to its code. This page is made from the sources by `make generate`.
 """
 
 
@@ -50,10 +51,12 @@ class UnknownCodeError(RuntimeError):
 
 @dataclass
 class Code:
-    """`says` is the first sentence that goes with it, as far as it is written down beside it; else empty."""
+    """`says` is the first sentence that goes with it and `hint` what to do, as far as they are written down beside it;
+    else empty."""
 
     statuses: set[int] = field(default_factory=set)
     says: str = ""
+    hint: str = ""
 
 
 def found() -> dict[str, Code]:
@@ -66,16 +69,20 @@ def found() -> dict[str, Code]:
     errors = _errors(trees)
     codes: dict[str, Code] = {}
     for name, tree in trees.items():
-        for code, status, says in _codes(name, tree, errors):
+        for code, status, says, hint in _codes(name, tree, errors):
             known = codes.setdefault(code, Code())
             known.statuses.add(status)
             known.says = known.says or says
+            known.hint = known.hint or hint
     return dict(sorted(codes.items()))
 
 
 def main() -> int:
     codes = found()
-    LISTED.write_text(json.dumps({code: sorted(one.statuses) for code, one in codes.items()}, indent=1) + "\n")
+    listed = {
+        code: {"statuses": sorted(one.statuses), "says": one.says, "hint": one.hint} for code, one in codes.items()
+    }
+    LISTED.write_text(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(codes))
     return 0
 
@@ -83,9 +90,18 @@ def main() -> int:
 def page(codes: dict[str, Code]) -> str:
     parts = [_HEAD]
     for status in sorted({status for one in codes.values() for status in one.statuses}):
-        rows = [f"| `{code}` | {one.says} |" for code, one in codes.items() if status in one.statuses]
-        parts.append("\n".join([f"## {status} {HTTPStatus(status).phrase}", "", "| code | says |", "|---|---|", *rows]))
+        rows = [
+            f"| `{code}` | {_cell(one.says)} | {_cell(one.hint)} |"
+            for code, one in codes.items()
+            if status in one.statuses
+        ]
+        head = [f"## {status} {HTTPStatus(status).phrase}", "", "| code | says | what to do |", "|---|---|---|"]
+        parts.append("\n".join([*head, *rows]))
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _errors(trees: dict[str, ast.Module]) -> dict[str, int]:
@@ -111,8 +127,8 @@ def _status(error: ast.ClassDef, inherited: int) -> int:
     return inherited
 
 
-def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[str, int, str]]:
-    """Code, status and what is said, of every place in a file."""
+def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[str, int, str, str]]:
+    """Code, status, what is said and what to do, of every place in a file."""
     constants = {
         _name(line.targets[0]): line.value.value
         for line in tree.body
@@ -131,7 +147,7 @@ def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tupl
             )
         given = next((one.value for one in call.keywords if one.arg == "status"), None)
         own = int(str(given.value)) if isinstance(given, ast.Constant) else status
-        yield code, own, _words(call.args[1]) if len(call.args) > 1 else ""
+        yield code, own, _words(call.args[1]) if len(call.args) > 1 else "", _hint(call)
     carriers = CARRIERS.get(file) or CARRIERS.get(f"{file.partition('/')[0]}/", {})
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (carrier := carriers.get(_name(node.func))):
@@ -141,7 +157,8 @@ def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tupl
             given = _argument(node, place)
             code = None if given is None else _text(given, constants)
             if code is not None:
-                yield code, status, next((_words(one) for one in node.args if isinstance(one, ast.JoinedStr)), "")
+                said = next((_words(one) for one in node.args if isinstance(one, ast.JoinedStr)), "")
+                yield code, status, said, _hint(node)
 
 
 def _calls(tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[ast.Call, int]]:
@@ -168,6 +185,10 @@ def _argument(call: ast.Call, place: int | str) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == place), None)
 
 
+def _hint(call: ast.Call) -> str:
+    return next((_words(one.value) for one in call.keywords if one.arg == "hint"), "")
+
+
 def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
@@ -178,7 +199,7 @@ def _words(node: ast.expr) -> str:
     """A sentence of the sources: what is filled in becomes an ellipsis."""
     match node:
         case ast.Constant(value=str(text)):
-            return text.replace("|", "\\|")
+            return text
         case ast.JoinedStr():
             return "".join(_words(one) if isinstance(one, ast.Constant) else "…" for one in node.values)
         case _:

@@ -6,7 +6,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from backend.accounts import queries
-from backend.conftest import ApiClient, Tenant
+from backend.conftest import ApiClient, Tenant, described_api
 
 
 def error_of(answer) -> dict:
@@ -101,4 +101,12 @@ def test_a_forged_host_answers_400_but_health_may_be_asked_by_address(db):
 
 def test_errors_are_json_with_a_hint(db):
     body = json.loads(ApiClient().get("/organisation").content)
-    assert set(body["error"]) == {"code", "message", "hint", "request_id"}
+    assert set(body["error"]) == {"code", "message", "hint", "docs_url", "request_id"}
+
+
+def test_an_error_leads_to_its_code_in_the_consoles_reference(db, settings):
+    error = error_of(ApiClient().get("/organisation"))
+    assert error["docs_url"] == f"{settings.ENV.ringmaster_public_url}/api-reference/errors?q=authentication_required"
+    listed = described_api()["components"]["schemas"]["ErrorDetail"]["properties"]["code"]["x-error-codes"]
+    assert listed["authentication_required"]["says"] == error["message"]
+    assert listed["authentication_required"]["hint"] == error["hint"]

@@ -11,7 +11,7 @@ from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster
 from backend.conftest import ApiClient, Tenant
 from backend.console import outcomes
-from backend.console.models import CqlSession, CqlStatement, SealedText
+from backend.console.models import CqlAsking, CqlSession, CqlStatement, SealedText
 from backend.console.states import ANSWER_KEPT, MOST_AT_ONCE_OF_USER, MOST_PER_MINUTE, SESSION_IDLE
 
 PASSWORD = "sesame-4711"
@@ -275,16 +275,20 @@ def test_only_so_many_run_at_once(tenant: Tenant, api: ApiClient, active: Cluste
     assert _run(api, active, session).status_code == 202
 
 
-def test_an_organisation_runs_only_so_many_a_minute(api: ApiClient, active: Cluster):
+def test_an_organisation_asks_for_only_so_many_statements_and_pages_a_minute(api: ApiClient, active: Cluster):
     session = _open(api, active)
     statement = _run(api, active, session).json()["id"]
     _end(statement)
-    row = CqlStatement.objects.values().get(id=statement)
-    CqlStatement.objects.bulk_create(CqlStatement(**row | {"id": f"cql_{n}"}) for n in range(MOST_PER_MINUTE))
+    CqlAsking.objects.bulk_create(CqlAsking(organisation_id=active.organisation_id) for _ in range(MOST_PER_MINUTE - 2))
+    assert _next(api, active, statement).status_code == 202
+    _end(statement)
     assert _code(_run(api, active, session)) == (429, "too_many_statements")
     assert _code(_next(api, active, statement)) == (429, "too_many_statements")
-    CqlStatement.objects.update(asked_at=timezone.now() - timedelta(minutes=2))
+    assert api.delete(f"/clusters/{active.id}/cql/statements/{statement}").status_code == 204
+    assert _code(_run(api, active, session)) == (429, "too_many_statements")
+    CqlAsking.objects.update(asked_at=timezone.now() - timedelta(minutes=2))
     assert _run(api, active, session).status_code == 202
+    assert CqlAsking.objects.count() == 1
 
 
 def test_cancelling_ends_it_and_a_late_answer_is_not_kept(api: ApiClient, active: Cluster):

@@ -305,6 +305,16 @@ def test_usage_records_are_listed_in_order(tenant: Tenant, stranger: Tenant, api
     assert api.get(f"/usage?cursor={foreign}").status_code == 422
 
 
+def test_usage_of_a_cluster_that_is_unknown_or_another_tenants_is_not_found(
+    stranger: Tenant, api: ApiClient, spent: dict[str, Cluster]
+) -> None:
+    own = next(iter(spent.values())).id
+    assert api.get(f"/usage?cluster_id={own}").status_code == 200
+    for client, cluster_id in ((api, "clu_01m00000000000000000000000"), (stranger.api(), own)):
+        answer = client.get(f"/usage?cluster_id={cluster_id}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "cluster_not_found")
+
+
 def test_an_organisation_that_spent_nothing_has_a_report(api: ApiClient) -> None:
     for group in ("cluster", "table", "day"):
         body = api.get(f"/costs?group={group}").json()

@@ -232,6 +232,37 @@ def test_a_dashboard_can_be_of_one_node_or_one_zone(api: ApiClient):
     assert api.get(f"{PATH}/metrics?node_id=nod_nothing").json()["error"]["code"] == "node_not_found"
 
 
+def test_the_dashboard_of_a_table_is_what_the_table_answers(api: ApiClient):
+    ends = datetime.now(UTC).strftime("to=%Y-%m-%dT%H:%M:%SZ")
+    answers = [
+        api.get(f"{PATH}/metrics?dashboard=table&keyspace=shop&table=orders&{ends}"),
+        api.get(f"{PATH}/tables/shop/orders/metrics?{ends}"),
+    ]
+    shown = [answer.json() | {"age_seconds": 0} for answer in answers]
+    assert answers[0].status_code == 200
+    assert shown[0] == shown[1]
+    live = api.get(f"{PATH}/metrics?dashboard=table&keyspace=shop&table=orders&chart=table-operations").json()
+    assert [len(live["charts"]), live["charts"][0]["id"]] == [1, "table-operations"]
+    assert live["charts"][0]["series"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ("dashboard=table", "keyspace"),
+        ("dashboard=table&keyspace=shop", "table"),
+        ("dashboard=table&keyspace=shop&table=orders&by=zone", "by"),
+        ("dashboard=table&keyspace=shop&table=orders&node_id=nod_x", "node_id"),
+        ("dashboard=table&keyspace=shop&table=orders&zone=z", "zone"),
+        ("dashboard=overview&keyspace=shop", "keyspace"),
+        ("table=orders", "table"),
+    ],
+)
+def test_a_table_is_named_for_its_own_dashboard_and_for_no_other(api: ApiClient, wanted: str, field: str):
+    answer = api.get(f"{PATH}/metrics?{wanted}")
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+
+
 @pytest.mark.parametrize("dashboard", ["overview", "cql", "lwt-cdc", "cpu-io", "os", "errors"])
 def test_every_dashboard_is_answered_in_both_resolutions(api: ApiClient, dashboard: str):
     for by in ("cluster", "node"):

@@ -1,5 +1,6 @@
 import { cancelCql, getCqlStatement, nextCqlPage, readCqlSchema, runCql } from "./__generated__/sdk.gen";
 import type { CqlStatement, CqlStatementDetail, RunCqlData } from "./__generated__/types.gen";
+import { ApiError } from "./errors";
 
 /** A statement as it is to be run. */
 export type CqlWish = RunCqlData["body"];
@@ -8,6 +9,8 @@ export type CqlWish = RunCqlData["body"];
 const FIRST_MS = 100;
 const LATER_MS = 400;
 const FIRST_LOOKS = 15;
+// Each minute's limit goes on as the minute does.
+const PAUSE_MS = 5000;
 
 export type Begin = () => Promise<CqlStatement>;
 
@@ -20,6 +23,21 @@ export const beginNextPage =
   (id: string, statementId: string): Begin =>
   async () =>
     (await nextCqlPage({ path: { cluster_id: id, statement_id: statementId }, body: {}, throwOnError: true })).data;
+
+/** As `begin`, and again for as long as the organisation has asked for too much within a minute. */
+export const beginPatiently =
+  (begin: Begin, signal: AbortSignal): Begin =>
+  async () => {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await begin();
+      } catch (problem) {
+        if (!(problem instanceof ApiError) || problem.code !== "too_many_statements") throw problem;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+  };
 
 export const beginSchema =
   (id: string, sessionId: string): Begin =>

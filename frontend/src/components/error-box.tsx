@@ -20,14 +20,17 @@ export function ErrorBox({ error, header, onRetry }: { error: unknown; header?: 
       <SpaceBetween size="xxs">
         <div>{known?.message ?? "Something in the console went wrong. Reload the page."}</div>
         {known?.hint && <div>{known.hint}</div>}
-        {known?.docsUrl && (
-          <Link external href={known.docsUrl} variant="primary">
-            Read more
-          </Link>
-        )}
         {known?.requestId && (
           <Box variant="small" color="inherit">
             Request {known.requestId}
+            {known.docsUrl && (
+              <>
+                {", error "}
+                <Link external href={known.docsUrl} variant="primary" fontSize="inherit">
+                  {known.code}
+                </Link>
+              </>
+            )}
           </Box>
         )}
       </SpaceBetween>

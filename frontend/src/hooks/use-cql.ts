@@ -4,6 +4,7 @@ import {
   type Begin,
   beginCql,
   beginNextPage,
+  beginPatiently,
   type CqlStatementDetail,
   type CqlWish,
   cancelStatement,
@@ -69,7 +70,7 @@ export function useCqlExport(clusterId: string) {
       const parts: string[] = [];
       let [found, letters] = [0, 0];
       for (;;) {
-        const page = await untilEnded(clusterId, begin, { signal: control.signal });
+        const page = await untilEnded(clusterId, beginPatiently(begin, control.signal), { signal: control.signal });
         if (page.answer === null) throw new Error(page.problem?.message ?? "The rows could not be fetched.");
         if (parts.length === 0) parts.push(csvHeading(page.answer.columns));
         const text = csvRows(page.answer);

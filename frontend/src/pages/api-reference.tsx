@@ -35,9 +35,12 @@ export function ApiReferencePage() {
         description="Every operation of this installation's API, to read and to try."
         counter={`(${all.length})`}
         actions={
-          <Link href="/api/v1/openapi.json" external externalIconAriaLabel="Opens in a new tab">
-            OpenAPI 3.1
-          </Link>
+          <SpaceBetween direction="horizontal" size="m">
+            <RouteLink to="/api-reference/errors">Error codes</RouteLink>
+            <Link href="/api/v1/openapi.json" external externalIconAriaLabel="Opens in a new tab">
+              OpenAPI 3.1
+            </Link>
+          </SpaceBetween>
         }
       >
         API reference

@@ -4,8 +4,10 @@ import {
   commandLine,
   curlLine,
   type Description,
+  errorCodesOf,
   exampleOf,
   matching,
+  matchingCodes,
   operationsOf,
   pythonLines,
   rowsOf,
@@ -112,3 +114,28 @@ function row(
 ): object {
   return { name, type, required, description: said, limits, default: given, example };
 }
+
+describe("error codes", () => {
+  const listed = {
+    in_use: { statuses: [409], says: "It is in use.", hint: "Wait." },
+    role_in_use: { statuses: [409], says: "", hint: "" },
+    not_found: { statuses: [404], says: "There is none.", hint: "" },
+  };
+  const codes = errorCodesOf({
+    ...description,
+    components: {
+      ...description.components,
+      schemas: { ErrorDetail: { properties: { code: { "x-error-codes": listed } } } },
+    },
+  });
+
+  it.each(Object.keys(listed))("%s leads to itself alone, as docs_url of an error asks for it", (code) => {
+    expect(matchingCodes(codes, code).map((one) => one.code)).toEqual([code]);
+  });
+
+  it("are found by words of what they say", () => {
+    expect(matchingCodes(codes, "wait in use").map(({ code }) => code)).toEqual(["in_use"]);
+    expect(matchingCodes(codes, "409").map(({ code }) => code)).toEqual(["in_use", "role_in_use"]);
+    expect(matchingCodes(codes, "nothing like it")).toEqual([]);
+  });
+});

@@ -26,6 +26,15 @@ export interface Schema {
   minItems?: number;
   maxItems?: number;
   pattern?: string;
+  "x-error-codes"?: Record<string, Omit<ErrorCode, "code">>;
+}
+
+/** What a code of an error means; what it says and what to do may be empty. */
+export interface ErrorCode {
+  code: string;
+  statuses: number[];
+  says: string;
+  hint: string;
 }
 
 export interface Parameter {
@@ -116,6 +125,22 @@ export function matching(operations: Operation[], text: string): Operation[] {
   return operations.filter((one) => {
     const said = `${one.id} ${one.id.replaceAll("_", " ")} ${one.method} ${one.path} ${one.tag} ${one.description}`;
     return words.every((word) => said.toLowerCase().includes(word));
+  });
+}
+
+export function errorCodesOf(description: Description): ErrorCode[] {
+  const codes = description.components.schemas.ErrorDetail?.properties?.code?.["x-error-codes"] ?? {};
+  return Object.entries(codes).map(([code, found]) => ({ code, ...found }));
+}
+
+/** The code of that name alone, when there is one; else those with every word. */
+export function matchingCodes(codes: ErrorCode[], text: string): ErrorCode[] {
+  const named = codes.filter(({ code }) => code === text.trim());
+  if (named.length > 0) return named;
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return codes.filter(({ code, statuses, says, hint }) => {
+    const said = `${code} ${code.replaceAll("_", " ")} ${statuses.join(" ")} ${says} ${hint}`.toLowerCase();
+    return words.every((word) => said.includes(word));
   });
 }
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from infra.contract.error_codes import LISTED, UnknownCodeError, _codes, _errors, found, page
+from infra.contract.error_codes import LISTED, Code, UnknownCodeError, _codes, _errors, found, page
 
 _SOURCE = """
 KNOWN = "too_slow"
@@ -21,17 +21,17 @@ def act(problem):
 """
 
 
-def read(source: str) -> list[tuple[str, int, str]]:
+def read(source: str) -> list[tuple[str, int, str, str]]:
     tree = ast.parse("class DomainError(Exception): ...\nclass Conflict(DomainError):\n    status = 409\n" + source)
     return sorted(_codes("shop/actions.py", tree, _errors({"shop/actions.py": tree})))
 
 
-def test_codes_are_found_with_their_status_and_sentence() -> None:
+def test_codes_are_found_with_their_status_sentence_and_hint() -> None:
     assert read(_SOURCE) == [
-        ("busy", 409, "It is …."),
-        ("in_use", 409, "… is in use \\| now."),
-        ("teapot", 418, "Short and stout."),
-        ("too_slow", 503, "It took too long."),
+        ("busy", 409, "It is ….", "Wait."),
+        ("in_use", 409, "… is in use | now.", ""),
+        ("teapot", 418, "Short and stout.", ""),
+        ("too_slow", 503, "It took too long.", ""),
     ]
 
 
@@ -44,4 +44,5 @@ def test_the_list_is_of_today_and_every_code_is_on_the_page() -> None:
     codes = found()
     assert {"role_protected", "unknown_zone", "too_many_replays", "rate_limited"} <= set(codes)
     assert all(f"`{code}`" in page(codes) for code in codes)
+    assert "| `in_use` | … is in use \\| now. |  |" in page({"in_use": Code({409}, "… is in use | now.")})
     assert LISTED.exists()

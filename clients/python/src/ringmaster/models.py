@@ -1618,7 +1618,7 @@ Dashboard = TypeAliasType("Dashboard", Literal["overview", "cql", "lwt-cdc", "cp
 
 Dashboard1 = TypeAliasType("Dashboard1", Literal["overview", "cql", "lwt-cdc", "cpu-io", "os", "errors", "table"])
 """
-Whose charts; table is refused: those are asked for with get_table_metrics
+Whose charts. table: needs keyspace and table, and answers what get_table_metrics does
 """
 
 
@@ -1651,7 +1651,17 @@ class DashboardQuery(Model):
 
     dashboard: Dashboard1 = "overview"
     """
-    Whose charts; table is refused: those are asked for with get_table_metrics
+    Whose charts. table: needs keyspace and table, and answers what get_table_metrics does
+    """
+
+    keyspace: str | None = None
+    """
+    Of the dashboard table: whose table
+    """
+
+    table: str | None = None
+    """
+    Of the dashboard table, which is over all nodes: by, node_id and zone are not for it
     """
 
     chart: list[str] = []
@@ -4862,7 +4872,7 @@ class Snippet(Model):
 
     language: str
     """
-    For syntax colours: bash, python, java, go, javascript, scala
+    For syntax colours: bash, python, java, go, javascript
     """
 
     install: str
@@ -8651,7 +8661,7 @@ class ErrorDetail(Model):
 
     docs_url: str | None = None
     """
-    A page that tells more; left out where there is none
+    The code in the API reference of this installation's console
     """
 
     request_id: str
@@ -13756,7 +13766,7 @@ class Invoice(Model):
 class MetricsCatalogue(Model):
     dashboards: list[DashboardAbout]
     """
-    In the order in which to show them; the charts of table are those of get_table_metrics
+    In the order in which to show them; table is asked for with keyspace and table
     """
 
     table_columns: list[TableColumn]

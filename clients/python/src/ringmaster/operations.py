@@ -1867,19 +1867,23 @@ class Operations(ABC):
         step: int | None = None,
         format: Literal["json", "csv"] | None = None,
         dashboard: Literal["overview", "cql", "lwt-cdc", "cpu-io", "os", "errors", "table"] | None = None,
+        keyspace: str | None = None,
+        table: str | None = None,
         chart: Sequence[str] | None = None,
         by: Literal["cluster", "zone", "node"] | None = None,
         node_id: str | None = None,
         zone: str | None = None,
     ) -> models.Metrics | str:
-        """The charts of a dashboard over a time, for the cluster or split by zone or node.
+        """The charts of a dashboard over a time, for the cluster or split by zone or node; or of one table.
 
         from_: Left out: an hour before `to`
         to: Left out: now
         step: Seconds between two points; made a multiple of 15 (of 300 beyond 24 hours). Left out: about 240
         points; never more than 1500
         format: csv: the same numbers as text; so does Accept: text/csv
-        dashboard: Whose charts; table is refused: those are asked for with get_table_metrics
+        dashboard: Whose charts. table: needs keyspace and table, and answers what get_table_metrics does
+        keyspace: Of the dashboard table: whose table
+        table: Of the dashboard table, which is over all nodes: by, node_id and zone are not for it
         chart: Some charts of the dashboard; none: all of them
         by: A line for all of the cluster, for each zone or for each node
         node_id: This node only
@@ -1895,6 +1899,8 @@ class Operations(ABC):
                 "step": step,
                 "format": format,
                 "dashboard": dashboard,
+                "keyspace": keyspace,
+                "table": table,
                 "chart": chart,
                 "by": by,
                 "node_id": node_id,

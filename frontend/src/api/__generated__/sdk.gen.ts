@@ -2287,7 +2287,7 @@ export const setMaintenanceWindows = <ThrowOnError extends boolean = false>(opti
 /**
  * Get Cluster Metrics
  *
- * The charts of a dashboard over a time, for the cluster or split by zone or node.
+ * The charts of a dashboard over a time, for the cluster or split by zone or node; or of one table.
  */
 export const getClusterMetrics = <ThrowOnError extends boolean = false>(options: Options<GetClusterMetricsData, ThrowOnError>): RequestResult<GetClusterMetricsResponses, GetClusterMetricsErrors, ThrowOnError> => (options.client ?? client).get<GetClusterMetricsResponses, GetClusterMetricsErrors, ThrowOnError>({
     security: [{

@@ -6205,9 +6205,21 @@ export type DashboardQuery = {
     /**
      * Dashboard
      *
-     * Whose charts; table is refused: those are asked for with get_table_metrics
+     * Whose charts. table: needs keyspace and table, and answers what get_table_metrics does
      */
     dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
+    /**
+     * Keyspace
+     *
+     * Of the dashboard table: whose table
+     */
+    keyspace?: string | null;
+    /**
+     * Table
+     *
+     * Of the dashboard table, which is over all nodes: by, node_id and zone are not for it
+     */
+    table?: string | null;
     /**
      * Chart
      *
@@ -7764,7 +7776,7 @@ export type ErrorDetail = {
     /**
      * Docs Url
      *
-     * A page that tells more; left out where there is none
+     * The code in the API reference of this installation's console
      */
     docs_url?: string | null;
     /**
@@ -10522,7 +10534,7 @@ export type MetricsCatalogue = {
     /**
      * Dashboards
      *
-     * In the order in which to show them; the charts of table are those of get_table_metrics
+     * In the order in which to show them; table is asked for with keyspace and table
      */
     dashboards: Array<DashboardAbout>;
     /**
@@ -16154,7 +16166,7 @@ export type Snippet = {
     /**
      * Language
      *
-     * For syntax colours: bash, python, java, go, javascript, scala
+     * For syntax colours: bash, python, java, go, javascript
      */
     language: string;
     /**
@@ -25607,9 +25619,21 @@ export type GetClusterMetricsData = {
         /**
          * Dashboard
          *
-         * Whose charts; table is refused: those are asked for with get_table_metrics
+         * Whose charts. table: needs keyspace and table, and answers what get_table_metrics does
          */
         dashboard?: 'overview' | 'cql' | 'lwt-cdc' | 'cpu-io' | 'os' | 'errors' | 'table';
+        /**
+         * Keyspace
+         *
+         * Of the dashboard table: whose table
+         */
+        keyspace?: string | null;
+        /**
+         * Table
+         *
+         * Of the dashboard table, which is over all nodes: by, node_id and zone are not for it
+         */
+        table?: string | null;
         /**
          * Chart
          *

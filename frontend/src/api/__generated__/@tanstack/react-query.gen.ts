@@ -2206,7 +2206,7 @@ export const getClusterMetricsQueryKey = (options: Options<GetClusterMetricsData
 /**
  * Get Cluster Metrics
  *
- * The charts of a dashboard over a time, for the cluster or split by zone or node.
+ * The charts of a dashboard over a time, for the cluster or split by zone or node; or of one table.
  */
 export const getClusterMetricsOptions = (options: Options<GetClusterMetricsData>) => queryOptions<GetClusterMetricsResponse, GetClusterMetricsError, GetClusterMetricsResponse, ReturnType<typeof getClusterMetricsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
