@@ -23,9 +23,11 @@ from backend.advisor.rules.facts import Table, alter
 from backend.advisor.schemas import ApplyOrder, DismissalOrder, UndoOrder
 from backend.advisor.states import TableChangeState, reason_against_applying, reason_against_undoing
 from backend.audit import actions as audit
+from backend.changes.planning.commands import compacted_per_second
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
 from backend.core.errors import Conflict, Invalid, NotFound
+from backend.metrics.tables import table_bytes
 from backend.operations import actions as operations
 from backend.operations.models import Operation
 from backend.operations.queries import get_operation
@@ -97,10 +99,19 @@ def plan(who: Identity, cluster_id: str, advice_id: str, order: ApplyOrder) -> d
     )
 
 
-@transaction.atomic
 def apply(who: Identity, cluster_id: str, advice_id: str, order: ApplyOrder) -> dict[str, Any]:
     """Sets the options that the advice names. Raises NotFound, Forbidden, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
+    row = find_advice(who, find_cluster(who, cluster_id), advice_id)
+    # Asked before the transaction: it may take a while.
+    on_disk = _on_disk(cluster_id, row["keyspace"], row["table"], rewrite=order.rewrite)
+    return _apply(who, cluster_id, advice_id, order, on_disk or {})
+
+
+@transaction.atomic
+def _apply(
+    who: Identity, cluster_id: str, advice_id: str, order: ApplyOrder, on_disk: Mapping[str, int]
+) -> dict[str, Any]:
     cluster = _locked(who, cluster_id)
     row = find_advice(who, cluster, advice_id)
     change = _change_of(row)
@@ -121,6 +132,7 @@ def apply(who: Identity, cluster_id: str, advice_id: str, order: ApplyOrder) -> 
             ordered_by=who.actor,
         ),
         action="advice.apply",
+        on_disk=on_disk,
     )
 
 
@@ -133,10 +145,18 @@ def plan_undo(who: Identity, cluster_id: str, change_id: str, order: UndoOrder) 
     return _plan(cluster, done.keyspace, done.table, back, rewrite=order.rewrite, reason=reason)
 
 
-@transaction.atomic
 def undo(who: Identity, cluster_id: str, change_id: str, order: UndoOrder) -> dict[str, Any]:
     """Sets the options as they were before. Raises NotFound, Forbidden, Conflict."""
     require(who, Permission.CLUSTERS_WRITE)
+    done = find_change(find_cluster(who, cluster_id), change_id)
+    on_disk = _on_disk(cluster_id, done.keyspace, done.table, rewrite=order.rewrite)
+    return _undo(who, cluster_id, change_id, order, on_disk or {})
+
+
+@transaction.atomic
+def _undo(
+    who: Identity, cluster_id: str, change_id: str, order: UndoOrder, on_disk: Mapping[str, int]
+) -> dict[str, Any]:
     cluster = _locked(who, cluster_id)
     done = find_change(cluster, change_id)
     if reason := _against_undoing(who, cluster, done):
@@ -156,10 +176,19 @@ def undo(who: Identity, cluster_id: str, change_id: str, order: UndoOrder) -> di
             ordered_by=who.actor,
         ),
         action="advice.undo",
+        on_disk=on_disk,
     )
 
 
-def _start(who: Identity, cluster: Cluster, row: TableChange, *, action: str) -> dict[str, Any]:
+def _on_disk(cluster_id: str, keyspace: str, table: str, *, rewrite: bool) -> Mapping[str, int] | None:
+    """Live bytes of the table by id of the node; None: not known. Not asked for where nothing is written anew."""
+    found = table_bytes(cluster_id, keyspace, table) if rewrite else None
+    return None if found is None else found.on_disk
+
+
+def _start(
+    who: Identity, cluster: Cluster, row: TableChange, *, action: str, on_disk: Mapping[str, int]
+) -> dict[str, Any]:
     name = f"{row.keyspace}.{row.table}"
     nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
     operation = operations.start(
@@ -176,7 +205,9 @@ def _start(who: Identity, cluster: Cluster, row: TableChange, *, action: str) ->
             "after": row.after,
         },
         groups=plans.set_options(name, nodes, rewrite=row.rewrite),
-        expected_seconds=plans.expected_seconds(0, len(nodes), rewrite=row.rewrite),
+        expected_seconds=plans.expected_seconds(
+            nodes, rewrite=row.rewrite, on_disk=on_disk, bytes_per_second=compacted_per_second(cluster)
+        ),
     )
     row.operation_id = operation.id
     row.save(force_insert=True)
@@ -201,12 +232,15 @@ def _plan(
         reason = reason or refused.message
     nodes = list(cluster.nodes.filter(deleted_at=None).order_by("position"))
     groups = plans.set_options(f"{keyspace}.{table}", nodes, rewrite=rewrite)
+    on_disk = _on_disk(cluster.id, keyspace, table, rewrite=rewrite)
     subject = Table(keyspace=keyspace, name=table, options={})
     notes = ["Serving goes on. The change is refused if somebody alters the table meanwhile."]
     if not rewrite:
         notes.append("Files on disk keep their old form until they are compacted or rewritten.")
     else:
         notes.append("Writing files anew reads and writes all of the table on each node, one node after the other.")
+        if on_disk is None:
+            notes.append(f"There are no numbers of {keyspace}.{table}: how long that takes is not known.")
     return {
         "possible": reason is None,
         "reason": reason,
@@ -218,7 +252,9 @@ def _plan(
         "way_back": alter(subject, change["before"]),
         "steps": [f"{step.title} on {step.target_title}" if step.target else step.title for g in groups for step in g],
         "notes": notes,
-        "expected_seconds": plans.expected_seconds(0, len(nodes), rewrite=rewrite),
+        "expected_seconds": plans.expected_seconds(
+            nodes, rewrite=rewrite, on_disk=on_disk or {}, bytes_per_second=compacted_per_second(cluster)
+        ),
     }
 
 

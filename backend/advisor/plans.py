@@ -1,12 +1,13 @@
 """The plan of setting options of a table: on the cluster once, then, if wanted, files anew on node after node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backend.clusters.models import Node
 from backend.operations.actions import PlannedStep
 
 ALTER_SECONDS = 5
-REWRITE_BYTES_PER_SECOND = 30 * 1024 * 1024
+_NODE_SECONDS = 2
+"""On a node besides what its bytes take."""
 REWRITE_DEADLINE = 24 * 3600
 
 
@@ -22,6 +23,11 @@ def set_options(name: str, nodes: Sequence[Node], *, rewrite: bool) -> list[list
     return groups
 
 
-def expected_seconds(node_bytes: float, nodes: int, *, rewrite: bool) -> int:
-    """`node_bytes`: of the table on one node."""
-    return ALTER_SECONDS + (round(nodes * (2 + node_bytes / REWRITE_BYTES_PER_SECOND)) if rewrite else 0)
+def expected_seconds(nodes: Sequence[Node], *, rewrite: bool, on_disk: Mapping[str, int], bytes_per_second: int) -> int:
+    """Seconds. Files are written anew by compactions, so each node takes its bytes of the table over what compactions
+    may write (changes/planning/commands.py), one node after the other. `on_disk`: live bytes of the table by id of
+    the node, as its metrics last said; of a node that is not in it nothing is known, and nothing is added.
+    """
+    if not rewrite:
+        return ALTER_SECONDS
+    return ALTER_SECONDS + sum(_NODE_SECONDS + on_disk.get(node.id, 0) // bytes_per_second for node in nodes)

@@ -199,8 +199,8 @@ class TablePlan(Schema):
     steps: list[str] = Field(description="What would be done, in words and in order")
     notes: list[str] = Field(description="What is good to know about it, a sentence each")
     expected_seconds: int = Field(
-        description="How long it would take; a rough guess by the number of nodes that leaves out how large the "
-        "table is"
+        description="How long it would take. Of a rewrite by how large the table is on each node and how fast "
+        "compactions may write there; notes say when its size is not known, which then counts for nothing"
     )
 
 

@@ -304,7 +304,7 @@ Wanted = Annotated[AnyChange | DesiredState, Field(discriminator="kind"), WrapVa
 
 
 class Mode(StrEnum):
-    """How a change is made."""
+    """How a change is made. NOTHING is reserved: a plan leaves out what changes nothing."""
 
     NOTHING = "nothing"
     IN_PLACE = "in_place"
@@ -323,7 +323,8 @@ class PlannedChange(Schema):
     title: str = Field(description="What is done, in a few words, for example Add 3 nodes to aws-eu-west-1, 1 per zone")
     mode: Mode = Field(
         description="in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. "
-        "membership: nodes join or leave the ring. not_possible: code, reason and hint say why"
+        "membership: nodes join or leave the ring. not_possible: code, reason and hint say why. nothing: reserved, "
+        "today what changes nothing is not listed"
     )
     change: dict[str, Any] | None = Field(
         description="The body with which change_cluster carries it out; null where it can never be"

@@ -16,7 +16,7 @@ class OperationFilter(Schema):
     """The query parameters of list_operations."""
 
     cluster_id: Id | None = Field(None, description="Only operations on this cluster")
-    state: OperationState | None = Field(None, description="Only operations in this state")
+    state: OperationState | None = Field(None, description="Only operations in this state; none is failed today")
     kind: Id | None = Field(None, description="Only this kind: create_cluster, delete_cluster, rotate_credentials")
 
 
@@ -67,7 +67,7 @@ class Operation(Schema):
     state: OperationState = Field(
         description="pending: not begun, or waits for another. blocked: stands still until somebody retries or "
         "cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, "
-        "failed, cancelled: ended"
+        "cancelled: ended. failed is reserved: no operation ends so today, what cannot go on is blocked"
     )
     progress: float = Field(description="0 to 1; only grows")
     actor: str = Field(description="Who asked for it")

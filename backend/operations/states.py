@@ -11,6 +11,8 @@ class OperationState(StrEnum):
     CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    """Reserved: nothing sets it. What cannot go on is BLOCKED, and people retry or cancel it. Clients know it, and it
+    stays for a kind of operation that nobody could take back or go on with."""
     CANCELLED = "cancelled"
 
 

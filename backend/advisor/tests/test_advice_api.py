@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from backend.accounts.states import Permission, Role
-from backend.advisor import numbers, reviewing
+from backend.advisor import actions, numbers, reviewing
 from backend.advisor.models import AdviceItem, Review, TableChange, TableSchema
 from backend.advisor.tests import samples
 from backend.advisor.tests.test_spent import spend
 from backend.audit.models import AuditRecord
+from backend.changes.planning.facts import TableBytes
 from backend.clusters.models import Cluster, Node
 from backend.clusters.tests.conftest import finish_operations
 from backend.conftest import ApiClient, Tenant
@@ -309,6 +310,33 @@ def test_plan_and_apply_take_one_body_and_the_way_back_is_kept(api: ApiClient, a
     assert undone.status_code == 202, undone.content
     assert (undone.json()["change"]["undoes"], undone.json()["change"]["after"]) == (change["id"], {"compression": LZ4})
     assert code(api.post(back, {})) == (409, "cannot_undo")
+
+
+def test_writing_anew_takes_as_long_as_the_table_is_large_on_each_node(
+    api: ApiClient, advice: AdviceItem, monkeypatch: pytest.MonkeyPatch
+):
+    nodes = list(Node.objects.filter(cluster_id=advice.cluster_id))
+    sizes = TableBytes(on_disk={node.id: 64 * 2**20 * 100 for node in nodes}, in_memory={})
+    monkeypatch.setattr(
+        actions, "table_bytes", lambda *of: sizes if of == (advice.cluster_id, "shop", "orders") else None
+    )
+    plan = api.post(at(advice, "plan"), {"rewrite": True}).json()
+    assert plan["expected_seconds"] == 5 + 102 * len(nodes)
+    assert not any("no numbers" in note for note in plan["notes"])
+    Cluster.objects.update(settings={"compaction_throughput_mib": 16})
+    assert api.post(at(advice, "plan"), {"rewrite": True}).json()["expected_seconds"] == 5 + 402 * len(nodes)
+    assert api.post(at(advice, "plan"), {}).json()["expected_seconds"] == 5
+    started = api.post(at(advice, "apply"), {"rewrite": True}).json()["operation"]
+    assert Operation.objects.get(id=started["id"]).expected_seconds == 5 + 402 * len(nodes)
+
+
+def test_a_plan_says_when_the_size_of_the_table_is_not_known(
+    api: ApiClient, advice: AdviceItem, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(actions, "table_bytes", lambda *of: None)
+    plan = api.post(at(advice, "plan"), {"rewrite": True}).json()
+    assert plan["expected_seconds"] == 5 + 2 * Node.objects.filter(cluster_id=advice.cluster_id).count()
+    assert "There are no numbers of shop.orders: how long that takes is not known." in plan["notes"]
 
 
 def test_options_that_changed_meanwhile_are_not_touched(api: ApiClient, advice: AdviceItem):

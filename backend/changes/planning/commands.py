@@ -7,11 +7,12 @@ from backend.changes.planning.facts import Facts, Proposal, Refused, TableBytes,
 from backend.changes.plans import commands
 from backend.changes.plans.rolling import rack_by_rack
 from backend.changes.schemas import Mode, RunCommand, TableCommand
-from backend.clusters.models import Node
+from backend.clusters.models import Cluster, Node
 
 KEPT_FREE = 0.05
 """Share of a disk that a compaction leaves free. The agent obeys the same (images/agent/cassandra/commands.go)."""
 _USUAL_MIB_PER_SECOND = 64
+"""compaction_throughput of cassandra.yaml since 4.1, where the cluster's settings do not say otherwise."""
 _REWRITES = (TableCommand.COMPACT, TableCommand.CLEAN_UP, TableCommand.REWRITE)
 
 _TITLES = {
@@ -63,7 +64,7 @@ def run_command(facts: Facts, change: RunCommand) -> Proposal:
     touched = _touched(change.command, sizes)
     if change.command is TableCommand.COMPACT:
         _check_room(nodes, touched, name)
-    rate = int(facts.cluster.settings.get("compaction_throughput_mib") or _USUAL_MIB_PER_SECOND) * 2**20
+    rate = compacted_per_second(facts.cluster)
     seconds = {node: size // rate for node, size in touched.items()}
     title = _TITLES[change.command].format(name)
     return Proposal(
@@ -81,6 +82,12 @@ def run_command(facts: Facts, change: RunCommand) -> Proposal:
         warnings=(*_WARNINGS.get(change.command, ()), *_unsure(change, sizes, name)),
         after=facts,
     )
+
+
+def compacted_per_second(cluster: Cluster) -> int:
+    """Bytes that a node's compactions write in a second, and so whatever is written anew by them; of a cluster that
+    does not limit them the usual number."""
+    return int(cluster.settings.get("compaction_throughput_mib") or _USUAL_MIB_PER_SECOND) * 2**20
 
 
 def _nodes(facts: Facts, change: RunCommand) -> list[Node]:

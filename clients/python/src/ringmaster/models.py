@@ -2988,7 +2988,7 @@ class MetricsTokenShown(Model):
 
 Mode = TypeAliasType("Mode", Literal["nothing", "in_place", "rolling", "membership", "not_possible"] | str)
 """
-How a change is made.
+How a change is made. NOTHING is reserved: a plan leaves out what changes nothing.
 """
 
 
@@ -5147,7 +5147,7 @@ class TablePlan(Model):
 
     expected_seconds: int
     """
-    How long it would take; a rough guess by the number of nodes that leaves out how large the table is
+    How long it would take. Of a rewrite by how large the table is on each node and how fast compactions may write there; notes say when its size is not known, which then counts for nothing
     """
 
 
@@ -10265,7 +10265,7 @@ class Operation(Model):
 
     state: OperationState
     """
-    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, cancelled: ended. failed is reserved: no operation ends so today, what cannot go on is blocked
     """
 
     progress: float
@@ -10361,7 +10361,7 @@ class OperationFilter(Model):
 
     state: OperationState | None = None
     """
-    Only operations in this state
+    Only operations in this state; none is failed today
     """
 
     kind: str | None = None
@@ -10664,7 +10664,7 @@ class PlannedChange(Model):
 
     mode: Mode
     """
-    in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why
+    in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why. nothing: reserved, today what changes nothing is not listed
     """
 
     change: dict[str, Any] | None
@@ -13836,7 +13836,7 @@ class OperationDetail(Model):
 
     state: OperationState
     """
-    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+    pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, cancelled: ended. failed is reserved: no operation ends so today, what cannot go on is blocked
     """
 
     progress: float

@@ -3218,7 +3218,7 @@ class Operations(ABC):
         """The organisation's operations, newest first: what is being done, and everything that was.
 
         cluster_id: Only operations on this cluster
-        state: Only operations in this state
+        state: Only operations in this state; none is failed today
         kind: Only this kind: create_cluster, delete_cluster, rotate_credentials
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque

@@ -10578,7 +10578,7 @@ export type MetricsTokenShown = {
 /**
  * Mode
  *
- * How a change is made.
+ * How a change is made. NOTHING is reserved: a plan leaves out what changes nothing.
  */
 export type Mode = 'nothing' | 'in_place' | 'rolling' | 'membership' | 'not_possible';
 
@@ -11196,7 +11196,7 @@ export type Operation = {
      */
     cluster_name: string | null;
     /**
-     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, cancelled: ended. failed is reserved: no operation ends so today, what cannot go on is blocked
      */
     state: OperationState;
     /**
@@ -11328,7 +11328,7 @@ export type OperationDetail = {
      */
     cluster_name: string | null;
     /**
-     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, failed, cancelled: ended
+     * pending: not begun, or waits for another. blocked: stands still until somebody retries or cancels it. paused: until somebody resumes it. cancelling: is being taken back. succeeded, cancelled: ended. failed is reserved: no operation ends so today, what cannot go on is blocked
      */
     state: OperationState;
     /**
@@ -11444,7 +11444,7 @@ export type OperationFilter = {
      */
     cluster_id?: string | null;
     /**
-     * Only operations in this state
+     * Only operations in this state; none is failed today
      */
     state?: OperationState | null;
     /**
@@ -12164,7 +12164,7 @@ export type PlannedChange = {
      */
     title: string;
     /**
-     * in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why
+     * in_place: no node is restarted. rolling: nodes are restarted, stopped or started one at a time. membership: nodes join or leave the ring. not_possible: code, reason and hint say why. nothing: reserved, today what changes nothing is not listed
      */
     mode: Mode;
     /**
@@ -16750,7 +16750,7 @@ export type TablePlan = {
     /**
      * Expected Seconds
      *
-     * How long it would take; a rough guess by the number of nodes that leaves out how large the table is
+     * How long it would take. Of a rewrite by how large the table is on each node and how fast compactions may write there; notes say when its size is not known, which then counts for nothing
      */
     expected_seconds: number;
 };
@@ -31343,7 +31343,7 @@ export type ListOperationsData = {
          */
         cluster_id?: string | null;
         /**
-         * Only operations in this state
+         * Only operations in this state; none is failed today
          */
         state?: OperationState | null;
         /**
