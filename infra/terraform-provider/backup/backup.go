@@ -4,7 +4,6 @@ package backup
 import (
 	"context"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -38,21 +37,18 @@ type model struct {
 }
 
 type document struct {
-	ID         string  `json:"id"`
-	ClusterID  string  `json:"cluster_id"`
-	LocationID string  `json:"location_id"`
-	ScheduleID *string `json:"schedule_id"`
-	State      string  `json:"state"`
-	Selection  []struct {
-		Keyspace string  `json:"keyspace"`
-		Table    *string `json:"table"`
-	} `json:"selection"`
-	TakenAt     *string    `json:"taken_at"`
-	Bytes       int64      `json:"bytes"`
-	ExpiresAt   *time.Time `json:"expires_at"`
-	LockedUntil *time.Time `json:"locked_until"`
-	CreatedAt   time.Time  `json:"created_at"`
-	OperationID *string    `json:"operation_id"`
+	ID          string         `json:"id"`
+	ClusterID   string         `json:"cluster_id"`
+	LocationID  string         `json:"location_id"`
+	ScheduleID  *string        `json:"schedule_id"`
+	State       string         `json:"state"`
+	Selection   []plain.Choice `json:"selection"`
+	TakenAt     *string        `json:"taken_at"`
+	Bytes       int64          `json:"bytes"`
+	ExpiresAt   *time.Time     `json:"expires_at"`
+	LockedUntil *time.Time     `json:"locked_until"`
+	CreatedAt   time.Time      `json:"created_at"`
+	OperationID *string        `json:"operation_id"`
 }
 
 const running, deleted = "running", "deleted"
@@ -167,32 +163,15 @@ func plan(_ context.Context, _ *client.Client, now, before *model, found *diag.D
 }
 
 func (m *model) order() map[string]any {
-	selection := []map[string]any{}
-	for _, name := range plain.Texts(m.Keyspaces) {
-		keyspace, table, is := strings.Cut(name, ".")
-		one := map[string]any{"keyspace": keyspace}
-		if is {
-			one["table"] = table
-		}
-		selection = append(selection, one)
-	}
 	return map[string]any{
-		"selection": selection, "location_id": plain.Text(m.LocationID), "keep_days": plain.Number(m.KeepDays), "lock_days": plain.Number(m.LockDays),
+		"selection": plain.Choices(m.Keyspaces), "location_id": plain.Text(m.LocationID), "keep_days": plain.Number(m.KeepDays), "lock_days": plain.Number(m.LockDays),
 		"rate_mib_per_second": plain.Number(m.RateMiBPerSecond),
 	}
 }
 
 func (m *model) take(of document) {
-	names := []string{}
-	for _, one := range of.Selection {
-		name := one.Keyspace
-		if one.Table != nil {
-			name += "." + *one.Table
-		}
-		names = append(names, name)
-	}
 	m.ID, m.ClusterID, m.LocationID, m.State = types.StringValue(of.ID), types.StringValue(of.ClusterID), types.StringValue(of.LocationID), types.StringValue(of.State)
-	m.Keyspaces, m.TakenAt, m.Bytes = plain.TextSet(names), types.StringPointerValue(of.TakenAt), types.Int64Value(of.Bytes)
+	m.Keyspaces, m.TakenAt, m.Bytes = plain.ChoiceSet(of.Selection), types.StringPointerValue(of.TakenAt), types.Int64Value(of.Bytes)
 	m.ExpiresAt, m.KeepDays = until(of.ExpiresAt, of.CreatedAt)
 	m.LockedUntil, m.LockDays = until(of.LockedUntil, of.CreatedAt)
 	m.OperationID = types.StringPointerValue(of.OperationID)

@@ -3,7 +3,6 @@ package backupschedule
 
 import (
 	"context"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -38,25 +37,20 @@ type model struct {
 
 // document is what the API takes and, with an id, gives.
 type document struct {
-	ID                    string   `json:"id,omitempty"`
-	Name                  string   `json:"name"`
-	Cron                  *string  `json:"cron"`
-	IntervalMinutes       *int64   `json:"interval_minutes"`
-	TimeZone              string   `json:"time_zone"`
-	Selection             []choice `json:"selection"`
-	LocationID            *string  `json:"location_id"`
-	SecondLocationID      *string  `json:"second_location_id"`
-	KeepDays              *int64   `json:"keep_days"`
-	KeepCount             *int64   `json:"keep_count"`
-	KeepAfterDeletionDays int64    `json:"keep_after_deletion_days"`
-	LockDays              *int64   `json:"lock_days"`
-	RateMiBPerSecond      *int64   `json:"rate_mib_per_second"`
-	Enabled               bool     `json:"enabled"`
-}
-
-type choice struct {
-	Keyspace string  `json:"keyspace"`
-	Table    *string `json:"table"`
+	ID                    string         `json:"id,omitempty"`
+	Name                  string         `json:"name"`
+	Cron                  *string        `json:"cron"`
+	IntervalMinutes       *int64         `json:"interval_minutes"`
+	TimeZone              string         `json:"time_zone"`
+	Selection             []plain.Choice `json:"selection"`
+	LocationID            *string        `json:"location_id"`
+	SecondLocationID      *string        `json:"second_location_id"`
+	KeepDays              *int64         `json:"keep_days"`
+	KeepCount             *int64         `json:"keep_count"`
+	KeepAfterDeletionDays int64          `json:"keep_after_deletion_days"`
+	LockDays              *int64         `json:"lock_days"`
+	RateMiBPerSecond      *int64         `json:"rate_mib_per_second"`
+	Enabled               bool           `json:"enabled"`
 }
 
 // New makes the resource.
@@ -124,33 +118,17 @@ func path(m *model, words ...string) string {
 }
 
 func (m *model) document() document {
-	made := document{
+	return document{
 		Name: m.Name.ValueString(), Cron: plain.Text(m.Cron), IntervalMinutes: plain.Number(m.IntervalMinutes), TimeZone: m.TimeZone.ValueString(),
 		LocationID: plain.Text(m.LocationID), SecondLocationID: plain.Text(m.SecondLocationID), KeepDays: plain.Number(m.KeepDays),
 		KeepCount: plain.Number(m.KeepCount), KeepAfterDeletionDays: m.KeepAfterDeletionDays.ValueInt64(), LockDays: plain.Number(m.LockDays),
-		RateMiBPerSecond: plain.Number(m.RateMiBPerSecond), Enabled: m.Enabled.ValueBool(), Selection: []choice{},
+		RateMiBPerSecond: plain.Number(m.RateMiBPerSecond), Enabled: m.Enabled.ValueBool(), Selection: plain.Choices(m.Keyspaces),
 	}
-	for _, name := range plain.Texts(m.Keyspaces) {
-		one := choice{Keyspace: name}
-		if keyspace, table, is := strings.Cut(name, "."); is {
-			one = choice{Keyspace: keyspace, Table: &table}
-		}
-		made.Selection = append(made.Selection, one)
-	}
-	return made
 }
 
 func (m *model) take(of document) {
-	names := []string{}
-	for _, one := range of.Selection {
-		name := one.Keyspace
-		if one.Table != nil {
-			name += "." + *one.Table
-		}
-		names = append(names, name)
-	}
 	m.ID, m.Name, m.Cron, m.TimeZone = types.StringValue(of.ID), types.StringValue(of.Name), types.StringPointerValue(of.Cron), types.StringValue(of.TimeZone)
-	m.IntervalMinutes, m.Keyspaces = types.Int64PointerValue(of.IntervalMinutes), plain.TextSet(names)
+	m.IntervalMinutes, m.Keyspaces = types.Int64PointerValue(of.IntervalMinutes), plain.ChoiceSet(of.Selection)
 	m.LocationID, m.SecondLocationID = types.StringPointerValue(of.LocationID), types.StringPointerValue(of.SecondLocationID)
 	m.KeepDays, m.KeepCount = types.Int64PointerValue(of.KeepDays), types.Int64PointerValue(of.KeepCount)
 	m.KeepAfterDeletionDays, m.LockDays = types.Int64Value(of.KeepAfterDeletionDays), types.Int64PointerValue(of.LockDays)
