@@ -1,8 +1,8 @@
 """The whole control plane without machines: API, worker and beat as in production, on the fleet simulator.
 
 Operations take seconds, and everything but the engines is real. `python -m e2e.simulated` serves until its standard
-input ends; its first line is JSON: `url`, the `token` and `organisation` of an owner, and `fleet`, the simulator's
-socket.
+input ends; its first line is JSON: `url`, the `token` and `organisation` of an owner, `stranger`, the token of another
+organisation's owner, and `fleet`, the simulator's socket. There is an identity provider `Corp` that nobody answers for.
 """
 
 import json
@@ -29,6 +29,7 @@ class Simulated:
     url: str
     token: str
     organisation: str
+    stranger: str
     fleet: str
 
 
@@ -77,6 +78,22 @@ def prepare() -> None:
     prices.load()
     authorities.ensure_control_plane_pki()
     ensure_operators()
+
+
+def _add_identity_provider() -> None:
+    from backend.accounts.provider_actions import add_provider
+
+    add_provider(
+        name="Corp",
+        issuer="https://sso.corp.example",
+        client_id="ringmaster",
+        client_secret="nobody-asks-for-it",
+        scopes="openid email profile",
+        groups_claim="groups",
+        email_domains=["corp.example"],
+        session_hours=12,
+        second_factor=False,
+    )
 
 
 def _name_surroundings(folder: Path) -> None:
@@ -165,12 +182,13 @@ def _control_plane(fleet: Path) -> Iterator[Simulated]:
     with durable_stores() as stores:
         prepare()
         tenant = tenant_of("simulated")
+        _add_identity_provider()
         processes = Processes(stores.folder)
         try:
             with serving("backend.config.asgi:application") as api:
                 for name in ("worker", "beat"):
                     start_celery(processes, name, stores, workers=2)
-                yield Simulated(api.url, tenant.token, tenant.organisation_id, str(fleet))
+                yield Simulated(api.url, tenant.token, tenant.organisation_id, tenant_of("stranger").token, str(fleet))
         finally:
             processes.end_all()
 

@@ -20,6 +20,8 @@ from provisioner.fleet.client import Fleet
 class Product:
     url: str
     token: str
+    stranger: str
+    """A token of another organisation's owner."""
     fleet: Fleet
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -38,6 +40,21 @@ class Product:
         found = self.call("GET", f"/clusters?name={name}")["items"]
         return found[0] if found else None
 
+    def with_a_table(self, name: str) -> str:
+        """Puts a table shop.orders into the simulated cluster of that name, whose id is returned."""
+        found = self.cluster_named(name)
+        assert found is not None
+        replication = {"fake-fake-1": 3}
+        self.fleet.world(
+            "create_table",
+            cluster_name=f"{name} {found['id']}",
+            keyspace="shop",
+            table="orders",
+            replication=replication,
+        )
+        identifier: str = found["id"]
+        return identifier
+
 
 @pytest.fixture(scope="session")
 def product() -> Iterator[Product]:
@@ -50,7 +67,7 @@ def product() -> Iterator[Product]:
         line = process.stdout.readline()
         assert line, "the product does not start"
         found = json.loads(line)
-        yield Product(found["url"], found["token"], Fleet(Path(found["fleet"])))
+        yield Product(found["url"], found["token"], found["stranger"], Fleet(Path(found["fleet"])))
         process.stdin.close()
         process.wait(60)
     finally:

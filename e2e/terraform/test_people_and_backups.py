@@ -125,6 +125,91 @@ def test_who_is_there_is_imported_and_a_wrong_role_is_refused_by_the_plan(produc
     assert "permissions" in terraform.apply().error()
 
 
+GROUPS = """
+data "ringmaster_identity_providers" "all" {}
+locals {
+  corp = one([for each in data.ringmaster_identity_providers.all.identity_providers : each.id if each.name == "Corp"])
+}
+resource "ringmaster_role" "dba" {
+  name        = "dba"
+  permissions = ["clusters:read", "operations:write"]
+}
+resource "ringmaster_group_role" "dba" {
+  identity_provider_id = local.corp
+  group                = "database-team"
+  role                 = "custom"
+  custom_role_id       = ringmaster_role.dba.id
+  rank                 = 10
+}
+resource "ringmaster_group_role" "all" {
+  identity_provider_id = local.corp
+  group                = "everybody"
+  role                 = "viewer"
+}
+"""
+DBA, ALL = "ringmaster_group_role.dba", "ringmaster_group_role.all"
+
+
+def test_roles_of_groups_are_kept_as_written(product: Product, terraform: Terraform):
+    groups = GROUPS
+    terraform.write(groups)
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    assert terraform.values(ALL)["rank"] == 100
+    ids = {address: terraform.values(address)["id"] for address in (DBA, ALL)}
+
+    # The role and the rank change in place, what is not possible is refused by the plan.
+    for before, after, words in (
+        ('role                 = "viewer"', 'role                 = "king"', "role"),
+        ('role                 = "viewer"', 'role                 = "custom"', "custom"),
+        ("rank                 = 10", "rank                 = 0", "rank"),
+        ("custom_role_id       = ringmaster_role.dba.id", 'custom_role_id = "rol_none"', "There is no such role"),
+    ):
+        terraform.write(groups.replace(before, after))
+        refused = terraform.plan()
+        assert refused.code == 1, after
+        assert words in refused.error(), refused.error()
+    for before, after in (
+        ('role                 = "custom"\n  custom_role_id       = ringmaster_role.dba.id', 'role = "operator"'),
+        ("rank                 = 10", "rank = 20"),
+        ('role                 = "viewer"', 'role = "custom"\n  custom_role_id = ringmaster_role.dba.id'),
+    ):
+        assert before in groups
+        groups = groups.replace(before, after)
+    terraform.write(groups)
+    planned = terraform.plan()
+    assert planned.changes == {DBA: "update", ALL: "update"}, planned.text
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    there = {one["group"]: one for one in product.call("GET", "/organisation/group-roles")["items"]}
+    assert (there["database-team"]["role"], there["database-team"]["rank"]) == ("operator", 20)
+    assert there["everybody"]["custom_role"]["name"] == "dba"
+
+    # What others change is seen; what others delete is made again.
+    product.call("PATCH", f"/organisation/group-roles/{ids[DBA]}", {"rank": 5})
+    product.call("DELETE", f"/organisation/group-roles/{ids[ALL]}")
+    assert terraform.plan().changes == {DBA: "update", ALL: "create"}
+    assert terraform.apply().code == 0
+    ids[ALL] = terraform.values(ALL)["id"]
+
+    # A state that was lost names the way back.
+    terraform.do("state", "rm", ALL)
+    assert f"`terraform import` it as {ids[ALL]}" in terraform.plan().error()
+    _comes_back(terraform, groups, ids)
+    assert (again := terraform.plan()).code == 0, again.text
+
+    # Another group is another one: the plan says who loses what.
+    terraform.write(groups.replace('"everybody"', '"everyone"'))
+    planned = terraform.plan()
+    assert planned.changes == {ALL: "replace"}
+    assert "The group everybody gives no role any more" in planned.warning()
+    terraform.write(groups)
+    gone = terraform.destroy()
+    assert gone.code == 0, gone.text
+    assert "The group database-team gives no role any more" in gone.warning()
+    assert product.call("GET", "/organisation/group-roles")["items"] == []
+
+
 KEPT = """
 resource "ringmaster_backup" "before" {
   cluster_id = ringmaster_cluster.it.id
@@ -152,15 +237,7 @@ def test_a_backup_is_made_once_kept_and_restored(product: Product, terraform: Te
     head = cluster("kept", termination_protection="false")
     terraform.write(head)
     assert terraform.apply().code == 0
-    there = product.cluster_named("kept")
-    assert there is not None
-    product.fleet.world(
-        "create_table",
-        cluster_name=f"kept {there['id']}",
-        keyspace="shop",
-        table="orders",
-        replication={"fake-fake-1": 3},
-    )
+    product.with_a_table("kept")
     terraform.write(head + KEPT)
     applied = terraform.apply()
     assert applied.code == 0, applied.text

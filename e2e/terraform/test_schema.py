@@ -59,6 +59,42 @@ resource "ringmaster_keyspace" "brief" {
   deletion_protection = false
 }
 """
+NEW = """
+resource "ringmaster_cluster" "new" {
+  name                   = "new"
+  engine                 = "cassandra"
+  cloud                  = "local"
+  termination_protection = false
+  datacenters = [{ region = "local-1", zones = ["local-1b"], machine_type = "local.small", nodes_per_zone = 1 }]
+}
+data "ringmaster_connection" "new" { cluster_id = ringmaster_cluster.new.id }
+ephemeral "ringmaster_connection" "run" {
+  cluster_id = ringmaster_cluster.new.id
+  access     = "schema"
+}
+provider "ringmaster" {
+  alias        = "schema"
+  cql_role     = ephemeral.ringmaster_connection.run.username
+  cql_password = ephemeral.ringmaster_connection.run.password
+}
+resource "ringmaster_keyspace" "shop" {
+  provider            = ringmaster.schema
+  cluster_id          = ringmaster_cluster.new.id
+  name                = "shop"
+  replication         = { (data.ringmaster_connection.new.datacenter) = 1 }
+  deletion_protection = false
+}
+resource "ringmaster_table" "orders" {
+  provider            = ringmaster.schema
+  cluster_id          = ringmaster_cluster.new.id
+  keyspace            = ringmaster_keyspace.shop.name
+  name                = "orders"
+  columns             = { customer = "uuid", at = "timestamp" }
+  partition_key       = ["customer"]
+  clustering_key      = ["at"]
+  deletion_protection = false
+}
+"""
 ADDED = [
     ('note     = "varchar"', 'note     = "varchar"\n    paid     = "boolean"\n    tags     = "set<text>"'),
     ("they're for", "they were for"),
@@ -113,6 +149,7 @@ def test_a_schema_changes_online_and_nothing_of_it_is_made_anew(engine: tuple[ht
         3600,
     )
 
+    _are_told(terraform, written, cluster)
     for before, after, reason in REFUSED:
         assert before in written, before
         terraform.write(written.replace(before, after))
@@ -141,6 +178,27 @@ def test_a_schema_changes_online_and_nothing_of_it_is_made_anew(engine: tuple[ht
     assert (gone := terraform.destroy()).code == 0, gone.text
 
 
+def _are_told(terraform: Terraform, written: str, cluster: str) -> None:
+    """Data sources have what the resources made, and nothing of the engine's own."""
+    sources = (
+        f'data "ringmaster_keyspaces" "all" {{\n  cluster_id = "{cluster}"\n}}\n'
+        f'data "ringmaster_tables" "all" {{\n  cluster_id = "{cluster}"\n}}\n'
+        f'data "ringmaster_tables" "other" {{\n  cluster_id = "{cluster}"\n  keyspace = "other"\n}}\n'
+    )
+    terraform.write(written + sources)
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    keyspaces = terraform.values("data.ringmaster_keyspaces.all")["keyspaces"]
+    assert {"name": "shop", "replication": {"local-local-1": 1}} in keyspaces
+    assert {one["name"] for one in keyspaces} == {"shop", "ringmaster"}
+    [table] = [one for one in terraform.values("data.ringmaster_tables.all")["tables"] if one["keyspace"] == "shop"]
+    assert (table["name"], table["comment"]) == ("orders", "what they were for")
+    assert table["columns"] | {"note": "text", "items": "map<text, int>"} == table["columns"]
+    assert (table["partition_key"], table["clustering_key"]) == (["customer"], ["at"])
+    assert (table["descending"], table["static"]) == (["at"], ["since"])
+    assert terraform.values("data.ringmaster_tables.other")["tables"] == []
+
+
 def _comes_back(terraform: Terraform, written: str, cluster: str) -> None:
     """Forgotten by the state it is not made again but named, and imported with nothing to do."""
     for address in (KEYSPACE, TABLE):
@@ -165,6 +223,21 @@ def test_a_role_of_the_run_makes_the_schema(engine: tuple[httpx.Client, str], tm
     terraform.write(RUN.replace("CLUSTER", cluster))
     assert (applied := terraform.apply()).code == 0, applied.text
     assert (again := terraform.plan()).code == 0, again.text
+    assert (gone := terraform.destroy()).code == 0, gone.text
+
+
+def test_a_cluster_and_its_schema_are_made_in_one_apply(engine: tuple[httpx.Client, str], tmp_path: Path):
+    api, _ = engine
+    url = str(api.base_url).removesuffix("/").removesuffix("/api/v1")
+    token = api.headers["Authorization"].removeprefix("Bearer ")
+    terraform = Terraform(tmp_path, environment(url, token))
+    terraform.write(NEW)
+    planned = terraform.plan()
+    assert planned.code == 2, planned.text
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    assert terraform.values(TABLE)["columns"] == {"customer": "uuid", "at": "timestamp"}
+    # And it all goes in one, the schema before the cluster.
     assert (gone := terraform.destroy()).code == 0, gone.text
 
 

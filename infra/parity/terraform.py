@@ -1,7 +1,8 @@
 """What the Terraform provider calls: methods of its client with the paths that its code makes of words.
 
 It reads the forms that the provider has: literals, `client.Path(...)`, functions of one line that return a path,
-variables, sums, and `plain.Documents{At: ...}`. A path in another form is not seen: its operation counts as missing.
+variables, sums, `plain.Documents{At: ...}`, and `Listed: ...` of a `plain.List`. A path in another form is not seen:
+its operation counts as missing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _CALL = re.compile(r"\.(Get|Post|Put|Patch|Delete)\(ctx, ")
 _EVERY = re.compile(r"client\.Every\[[^(]*\]\(ctx, [\w.]+, ")
 _FUNCTION = re.compile(r"^func ([pP]ath)\([^)]*\) string \{\s*return (.*?)\s*\}$", re.MULTILINE)
 _DOCUMENTS = re.compile(r'plain\.Documents\[[^{]*\]\{\s*At:\s*"([^"]+)"([^}]*)')
+_LISTED = re.compile(r'\bListed:\s*"([^"]+)"')
 
 
 def calls(provider: Path) -> set[Call]:
@@ -42,6 +44,8 @@ def calls(provider: Path) -> set[Call]:
             found |= {(method, (*place, one)) for method, one in methods}
             if "Order:" in others:
                 found.add(("POST", place))
+        for at in _LISTED.findall(text):
+            found.add(("GET", tuple(ANY if word.startswith("{") else word for word in at.split("/"))))
     return found
 
 

@@ -55,6 +55,7 @@ def test_the_provider_calls_what_its_paths_say(tmp_path: Path) -> None:
         '\tc.Post(ctx, "/orders?dry_run=true", body, nil)\n'
         "\tc.Delete(ctx, nobody(knows), nil, nil) }\n"
         'var d = plain.Documents[model, document]{At: "books", Order: order}\n'
+        'var t = []plain.List{{Name: "parts", Listed: "shelves/{shelf_id}/parts"}}\n'
     )
     assert terraform.calls(tmp_path) == {
         ("GET", ("clusters", "*", "things")),
@@ -63,6 +64,7 @@ def test_the_provider_calls_what_its_paths_say(tmp_path: Path) -> None:
         ("POST", ("books",)),
         ("GET", ("books", "*")),
         ("DELETE", ("books", "*")),
+        ("GET", ("shelves", "*", "parts")),
     }
 
 

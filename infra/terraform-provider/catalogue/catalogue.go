@@ -1,10 +1,9 @@
-// Package catalogue is the data sources of what can be ordered: ringmaster_regions, ringmaster_machine_types,
-// ringmaster_engine_versions and ringmaster_images.
+// Package catalogue is the data sources of what can be ordered: ringmaster_regions, ringmaster_machine_types
+// and ringmaster_engine_versions.
 package catalogue
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -65,21 +64,6 @@ type versions struct {
 	Engine   types.String `tfsdk:"engine"`
 	Versions []string     `tfsdk:"versions"`
 	Default  types.String `tfsdk:"default"`
-}
-
-type images struct {
-	Cloud  types.String `tfsdk:"cloud"`
-	Images []image      `tfsdk:"images"`
-}
-
-type image struct {
-	ID            string  `tfsdk:"id" json:"id"`
-	State         string  `tfsdk:"state" json:"state"`
-	Region        *string `tfsdk:"region" json:"region"`
-	Engine        string  `tfsdk:"engine" json:"engine"`
-	EngineVersion string  `tfsdk:"engine_version" json:"engine_version"`
-	BuildID       string  `tfsdk:"build_id" json:"build_id"`
-	CloudID       string  `tfsdk:"cloud_id" json:"cloud_id"`
 }
 
 var cloud = schema.StringAttribute{Required: true, MarkdownDescription: "`aws`, `gcp` or `local`."}
@@ -159,24 +143,6 @@ func NewVersions() datasource.DataSource {
 					}
 				}
 			}
-			return err
-		},
-	}.DataSource()
-}
-
-// NewImages makes the data source ringmaster_images.
-func NewImages() datasource.DataSource {
-	return plain.Data[images]{
-		Name: "images",
-		Schema: schema.Schema{
-			MarkdownDescription: "Machine images that are registered.",
-			Attributes: map[string]schema.Attribute{"cloud": cloud, "images": list(map[string]schema.Attribute{
-				"id": text("`img_…`"), "state": text("Whether new machines are made from it."), "region": text("Null: all."), "engine": text("What is on it."),
-				"engine_version": text("Of the engine."), "build_id": text("As `image_build` takes it."), "cloud_id": text("As the cloud calls it."),
-			})},
-		},
-		Read: func(ctx context.Context, c *client.Client, m *images) (err error) {
-			m.Images, err = client.Every[image](ctx, c, "/images", url.Values{"provider": {m.Cloud.ValueString()}})
 			return err
 		},
 	}.DataSource()

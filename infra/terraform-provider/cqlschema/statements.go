@@ -1,4 +1,5 @@
-// Package cqlschema is the resources ringmaster_keyspace and ringmaster_table: a schema as code, changed online only.
+// Package cqlschema is the resources ringmaster_keyspace and ringmaster_table: a schema as code, changed online only; and the data
+// sources ringmaster_keyspaces and ringmaster_tables.
 //
 // Statements are run as those of people are: over the API, by the agent of a node, as the database role that the provider's settings
 // name, once at most.
@@ -25,7 +26,8 @@ type statement struct {
 	Answer *struct {
 		Rows [][]*string `json:"rows"`
 	} `json:"answer"`
-	More bool `json:"more"`
+	More bool  `json:"more"`
+	Tree *tree `json:"tree"`
 }
 
 // refused is what the database says.
@@ -42,48 +44,59 @@ const (
 
 // run does one statement as the provider's role. Several at once on a cluster take turns. Errors: *refused, those of calls.
 func run(ctx context.Context, c *client.Client, clusterID, text string, writes bool) ([][]*string, error) {
-	if c.CQLRole == "" || c.CQLPassword == "" {
-		return nil, errors.New("no database role: set cql_role and cql_password of the provider, or the variables RINGMASTER_CQL_ROLE and RINGMASTER_CQL_PASSWORD; keyspaces and tables are read and changed as that role")
-	}
-	defer c.Lock("cql " + clusterID)()
-	session, err := open(ctx, c, clusterID, false)
-	if err != nil {
-		return nil, err
-	}
-	var now statement
-	order := map[string]any{"session_id": session, "statement": text, "allow_writes": writes, "consistency": consistency, "page_size": rows, "timeout_seconds": 60}
-	err = c.Post(ctx, client.Path("clusters", clusterID, "cql", "statements"), order, &now)
-	if client.HasCode(err, "session_not_found") {
-		if session, err = open(ctx, c, clusterID, true); err != nil {
-			return nil, err
-		}
+	order := map[string]any{"statement": text, "allow_writes": writes, "consistency": consistency, "page_size": rows, "timeout_seconds": 60}
+	now, err := ask(ctx, c, clusterID, text, func(session string, now *statement) error {
 		order["session_id"] = session
-		err = c.Post(ctx, client.Path("clusters", clusterID, "cql", "statements"), order, &now)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for now.State == "waiting" || now.State == "running" {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("interrupted; what became of the statement is shown in the console: %s", text)
-		case <-time.After(100 * time.Millisecond):
-		}
-		if err := c.Get(ctx, client.Path("clusters", clusterID, "cql", "statements", now.ID), &now); err != nil {
-			return nil, err
-		}
-	}
+		return c.Post(ctx, client.Path("clusters", clusterID, "cql", "statements"), order, now)
+	})
 	switch {
-	case now.Problem != nil:
-		return nil, &refused{now.Problem.Code, now.Problem.Message}
-	case now.State != "answered":
-		return nil, fmt.Errorf("the statement was %s: %s", now.State, text)
+	case err != nil:
+		return nil, err
 	case now.Answer == nil:
 		return nil, nil
 	case now.More:
 		return nil, fmt.Errorf("more than %d rows answer: %s", rows, text)
 	}
 	return now.Answer.Rows, nil
+}
+
+// ask sends something to the database in the session of the provider's role and waits until it is answered. Errors: *refused, those
+// of calls.
+func ask(ctx context.Context, c *client.Client, clusterID, text string, send func(session string, now *statement) error) (now statement, err error) {
+	if c.CQLRole == "" || c.CQLPassword == "" {
+		return now, errors.New("no database role: set cql_role and cql_password of the provider, or the variables RINGMASTER_CQL_ROLE and RINGMASTER_CQL_PASSWORD; keyspaces and tables are read and changed as that role")
+	}
+	defer c.Lock("cql " + clusterID)()
+	session, err := open(ctx, c, clusterID, false)
+	if err != nil {
+		return now, err
+	}
+	if err = send(session, &now); client.HasCode(err, "session_not_found") {
+		if session, err = open(ctx, c, clusterID, true); err != nil {
+			return now, err
+		}
+		err = send(session, &now)
+	}
+	if err != nil {
+		return now, err
+	}
+	for now.State == "waiting" || now.State == "running" {
+		select {
+		case <-ctx.Done():
+			return now, fmt.Errorf("interrupted; what became of the statement is shown in the console: %s", text)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if err := c.Get(ctx, client.Path("clusters", clusterID, "cql", "statements", now.ID), &now); err != nil {
+			return now, err
+		}
+	}
+	switch {
+	case now.Problem != nil:
+		return now, &refused{now.Problem.Code, now.Problem.Message}
+	case now.State != "answered":
+		return now, fmt.Errorf("the statement was %s: %s", now.State, text)
+	}
+	return now, nil
 }
 
 // open is the session of the provider's role on a cluster; `anew` when the one that was opened before has ended.

@@ -1,5 +1,5 @@
 // Package inventory is the data sources of what an organisation has: ringmaster_cluster, ringmaster_clusters, ringmaster_backups,
-// ringmaster_cql_roles, ringmaster_members, ringmaster_organisation; and of what things cost: ringmaster_prices.
+// ringmaster_cql_roles, ringmaster_repair_schedule, ringmaster_organisation. Plain lists are in package lists.
 package inventory
 
 import (
@@ -228,46 +228,32 @@ func NewCQLRoles() datasource.DataSource {
 	}.DataSource()
 }
 
-type members struct {
-	Members []member `tfsdk:"members"`
+type repairSchedule struct {
+	ClusterID   types.String `tfsdk:"cluster_id"`
+	Enabled     *bool        `tfsdk:"enabled" json:"enabled"`
+	EveryHours  *int64       `tfsdk:"every_hours" json:"every_hours"`
+	Intensity   *int64       `tfsdk:"intensity" json:"intensity"`
+	Parallelism *int64       `tfsdk:"parallelism" json:"parallelism"`
+	NextRunAt   *string      `tfsdk:"next_run_at" json:"next_run_at"`
 }
 
-type member struct {
-	ID           string  `tfsdk:"id" json:"id"`
-	Email        string  `tfsdk:"email" json:"email"`
-	Name         string  `tfsdk:"name" json:"name"`
-	Role         string  `tfsdk:"role" json:"role"`
-	CustomRoleID *string `tfsdk:"custom_role_id" json:"-"`
-}
-
-type memberDocument struct {
-	member
-	CustomRole *struct {
-		ID string `json:"id"`
-	} `json:"custom_role"`
-}
-
-// NewMembers makes the data source ringmaster_members.
-func NewMembers() datasource.DataSource {
-	return plain.Data[members]{
-		Name: "members",
+// NewRepairSchedule makes the data source ringmaster_repair_schedule.
+func NewRepairSchedule() datasource.DataSource {
+	return plain.Data[repairSchedule]{
+		Name: "repair_schedule",
 		Schema: schema.Schema{
-			MarkdownDescription: "The organisation's people.",
-			Attributes: map[string]schema.Attribute{"members": list("Those that there are.", map[string]schema.Attribute{
-				"id": text("Of the membership."), "email": text("By which they sign in."), "name": text("For people."), "role": text("`owner`, `admin`, `operator`, `viewer` or `custom`."),
-				"custom_role_id": text("With `custom`: which one."),
-			})},
+			MarkdownDescription: "How a cluster is repaired. All null: it has not served yet.",
+			Attributes: map[string]schema.Attribute{
+				"cluster_id": schema.StringAttribute{Required: true, MarkdownDescription: "`clu_…`"}, "enabled": schema.BoolAttribute{Computed: true, MarkdownDescription: "false: only by hand."},
+				"every_hours": number("Hours from one run's begin to the next's."), "intensity": number("Share of its time, in percent, that a node may work for repairs."),
+				"parallelism": number("Segments at once; 0: as many as the ring allows."), "next_run_at": text("UTC. Null: only by hand."),
+			},
 		},
-		Read: func(ctx context.Context, c *client.Client, m *members) error {
-			found, err := client.Every[memberDocument](ctx, c, "/members", nil)
-			m.Members = []member{}
-			for _, one := range found {
-				if one.CustomRole != nil {
-					one.CustomRoleID = &one.CustomRole.ID
-				}
-				m.Members = append(m.Members, one.member)
-			}
-			return err
+		Read: func(ctx context.Context, c *client.Client, m *repairSchedule) error {
+			now := struct {
+				Schedule *repairSchedule `json:"schedule"`
+			}{m}
+			return c.Get(ctx, client.Path("clusters", m.ClusterID.ValueString(), "repairs"), &now)
 		},
 	}.DataSource()
 }
@@ -289,57 +275,6 @@ func NewOrganisation() datasource.DataSource {
 		},
 		Read: func(ctx context.Context, c *client.Client, m *organisation) error {
 			return c.Get(ctx, "/organisation", m)
-		},
-	}.DataSource()
-}
-
-type prices struct {
-	Cloud  types.String `tfsdk:"cloud"`
-	Region types.String `tfsdk:"region"`
-	Item   types.String `tfsdk:"item"`
-	Prices []price      `tfsdk:"prices"`
-}
-
-type price struct {
-	Region     *string `tfsdk:"region" json:"region"`
-	Item       string  `tfsdk:"item" json:"item"`
-	Name       string  `tfsdk:"name" json:"name"`
-	Term       *string `tfsdk:"term" json:"term"`
-	Unit       string  `tfsdk:"unit" json:"unit"`
-	Origin     string  `tfsdk:"origin" json:"origin"`
-	Micros     *int64  `tfsdk:"micros" json:"micros"`
-	ValidFrom  string  `tfsdk:"valid_from" json:"valid_from"`
-	Assumption bool    `tfsdk:"assumption" json:"assumption"`
-}
-
-// NewPrices makes the data source ringmaster_prices.
-func NewPrices() datasource.DataSource {
-	optional := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Left out: all."}
-	}
-	return plain.Data[prices]{
-		Name: "prices",
-		Schema: schema.Schema{
-			MarkdownDescription: "What costs are reckoned with.",
-			Attributes: map[string]schema.Attribute{
-				"cloud": schema.StringAttribute{Required: true, MarkdownDescription: "`aws`, `gcp` or `local`."}, "region": optional("Of one region."), "item": optional("`machine`, `block_storage`, `traffic_out` …"),
-				"prices": list("Those that there are.", map[string]schema.Attribute{
-					"region": text("Null: all of the cloud."), "item": text("What is paid for."), "name": text("Machine type or class of storage; may be empty."), "term": text("Of machines: `on_demand`, `reserved_1y` …"),
-					"unit": text("What `micros` is paid for."), "origin": text("`operator`: this installation's, goes before all others; `published`: the cloud's list, as it was read; `list`: came with the product."),
-					"micros": number("Millionths of a US dollar; of `markup`: of the cost. Null: the list's counts again."), "valid_from": text("UTC."),
-					"assumption": schema.BoolAttribute{Computed: true, MarkdownDescription: "Nobody published it: a figure to begin with."},
-				}),
-			},
-		},
-		Read: func(ctx context.Context, c *client.Client, m *prices) (err error) {
-			query := url.Values{"provider": {m.Cloud.ValueString()}}
-			for name, value := range map[string]types.String{"region": m.Region, "item": m.Item} {
-				if value.ValueString() != "" {
-					query.Set(name, value.ValueString())
-				}
-			}
-			m.Prices, err = client.Every[price](ctx, c, "/prices", query)
-			return err
 		},
 	}.DataSource()
 }

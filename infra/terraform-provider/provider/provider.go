@@ -27,7 +27,9 @@ import (
 	"ringmaster/terraform-provider/cqlgrant"
 	"ringmaster/terraform-provider/cqlrole"
 	"ringmaster/terraform-provider/cqlschema"
+	"ringmaster/terraform-provider/grouprole"
 	"ringmaster/terraform-provider/inventory"
+	"ringmaster/terraform-provider/lists"
 	"ringmaster/terraform-provider/member"
 	"ringmaster/terraform-provider/networkconnection"
 	"ringmaster/terraform-provider/notificationchannel"
@@ -123,17 +125,16 @@ func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		alertrule.New, allowlistentry.New, backup.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
 		cqlschema.NewKeyspace, cqlschema.NewTable,
-		member.New, networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, restore.New,
+		grouprole.New, member.New, networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, restore.New,
 		role.New, serviceaccount.New, webhook.New,
 	}
 }
 
 func (r *ringmaster) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{
-		catalogue.NewImages, catalogue.NewMachineTypes, catalogue.NewRegions, catalogue.NewVersions, connection.New,
-		inventory.NewBackups, inventory.NewCluster, inventory.NewClusters, inventory.NewCQLRoles, inventory.NewMembers, inventory.NewOrganisation,
-		inventory.NewPrices,
-	}
+	return append(lists.All(),
+		catalogue.NewMachineTypes, catalogue.NewRegions, catalogue.NewVersions, connection.New, cqlschema.NewKeyspaces, cqlschema.NewTables,
+		inventory.NewBackups, inventory.NewCluster, inventory.NewClusters, inventory.NewCQLRoles, inventory.NewOrganisation, inventory.NewRepairSchedule,
+	)
 }
 
 func (r *ringmaster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {

@@ -27,3 +27,14 @@ output "invitation" {
   value     = ringmaster_member.tess.invitation_url
   sensitive = true
 }
+
+data "ringmaster_identity_providers" "all" {}
+
+# People of a group at the identity provider, where the installation has one.
+resource "ringmaster_group_role" "testers" {
+  for_each             = { for each in data.ringmaster_identity_providers.all.identity_providers : each.name => each.id }
+  identity_provider_id = each.value
+  group                = "testers"
+  role                 = "custom"
+  custom_role_id       = ringmaster_role.testers.id
+}
