@@ -24,6 +24,14 @@ resource "ringmaster_service_account" "ours" {
   role           = "custom"
   custom_role_id = ringmaster_role.ours.id
 }
+data "ringmaster_identity_providers" "all" {}
+resource "ringmaster_group_role" "ours" {
+  identity_provider_id = data.ringmaster_identity_providers.all.identity_providers[0].id
+  group                = "CN=exported \\"people\\", $${x}"
+  role                 = "custom"
+  custom_role_id       = ringmaster_role.ours.id
+  rank                 = 7
+}
 """
 TWO = DATACENTERS.replace(
     "}]", '}, { region = "fake-2", zones = ["fake-2a"], machine_type = "fake.small", nodes_per_zone = 1 }]'
@@ -53,7 +61,7 @@ def test_what_exists_is_exported_and_a_plan_of_it_has_nothing_to_do(
     written = (other.folder / "ringmaster.tf").read_text()
     for kind in ("cluster", "allowlist_entry", "cql_role", "cql_grant", "backup_schedule", "repair_schedule"):
         assert f'resource "ringmaster_{kind}"' in written
-    for kind in ("alert_rule", "budget", "cloud_account", "member", "role", "service_account"):
+    for kind in ("alert_rule", "budget", "cloud_account", "member", "role", "group_role", "service_account"):
         assert f'resource "ringmaster_{kind}"' in written
     assert "# Not exported: the receiver programs" in written
 

@@ -95,7 +95,8 @@ def export(session: Session, out: Path | None) -> None:
     """Write configuration and import blocks for what the organisation has.
 
     Clusters with their allowlists, database roles and grants, schedules and changed alert rules; budgets, cloud
-    accounts, members, roles and service accounts. What cannot be taken over is named in comments at the end.
+    accounts, members, roles, groups with roles and service accounts. What cannot be taken over is named in comments
+    at the end.
 
     \b
     ringmaster tf export --out ringmaster.tf && terraform init && terraform plan
@@ -126,6 +127,9 @@ def _exported(session: Session) -> Configuration:
     roles = {one["id"]: _role(made, one) for one in _every(session, "/api/v1/organisation/roles")}
     for one in _every(session, "/api/v1/members"):
         made.add("ringmaster_member", one["email"], one["email"], {"email": one["email"], **_held(one, roles)})
+    for one in _every(session, "/api/v1/organisation/group-roles"):
+        said = {"identity_provider_id": one["identity_provider"]["id"], "group": one["group"], "rank": one["rank"]}
+        made.add("ringmaster_group_role", one["group"], one["id"], {**said, **_held(one, roles)})
     for one in _every(session, "/api/v1/service-accounts"):
         if one["disabled_at"] is not None:
             made.notes.append(f"the service account {one['name']}, which is disabled")
