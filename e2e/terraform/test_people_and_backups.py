@@ -282,6 +282,64 @@ def test_a_backup_is_made_once_kept_and_restored(product: Product, terraform: Te
     assert product.call("GET", f"/backups/{backup['id']}")["state"] == "deleted"
 
 
+COPIED = """
+resource "ringmaster_backup" "before" {
+  cluster_id          = ringmaster_cluster.it.id
+  deletion_protection = false
+}
+resource "ringmaster_restore" "copied" {
+  backup_id = ringmaster_backup.before.id
+  mode      = "cluster"
+  new_cluster = {
+    name                   = "copied"
+    engine                 = ringmaster_cluster.it.engine
+    engine_version         = ringmaster_cluster.it.engine_version
+    cloud                  = "fake"
+    region                 = "fake-1"
+    zones                  = ["fake-1a", "fake-1b", "fake-1c"]
+    machine_type           = "fake.small"
+    nodes_per_zone         = 1
+    termination_protection = false
+  }
+}
+"""
+
+
+def test_a_backup_is_restored_into_a_new_cluster_which_is_imported(product: Product, terraform: Terraform):
+    head = cluster("origin", termination_protection="false")
+    terraform.write(head)
+    assert terraform.apply().code == 0
+    origin = product.with_a_table("origin")
+    terraform.write(head + COPIED)
+    for before, after, words in (
+        ('name                   = "copied"', 'name = "Not a name"', "name"),
+        ('machine_type           = "fake.small"', 'machine_type = "fake.none"', "fake.none"),
+    ):
+        terraform.write(head + COPIED.replace(before, after))
+        assert words in terraform.apply().error()
+    terraform.write(head + COPIED)
+    applied = terraform.apply()
+    assert applied.code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    restore = terraform.values("ringmaster_restore.copied")
+    made = product.cluster_named("copied")
+    assert made is not None
+    assert (restore["state"], restore["cluster_id"], made["state"]) == ("succeeded", made["id"], "active")
+    assert made["id"] != origin
+
+    # From then on it is a cluster as any other.
+    copied = head.replace('"ringmaster_cluster" "it"', '"ringmaster_cluster" "copied"').replace('"origin"', '"copied"')
+    written = head + COPIED + copied
+    terraform.write(written + f'import {{\n  to = ringmaster_cluster.copied\n  id = "{made["id"]}"\n}}\n')
+    applied = terraform.apply()
+    assert applied.code == 0, applied.text
+    assert not {action for action in applied.changes.values() if action in ("create", "replace", "delete")}
+    terraform.write(written)
+    assert (again := terraform.plan()).code == 0, again.text
+    assert (gone := terraform.destroy()).code == 0, gone.text
+    assert product.call("GET", f"/clusters/{made['id']}")["state"] == "deleted"
+
+
 def test_an_interrupted_backup_is_waited_for_by_the_next_apply(product: Product, terraform: Terraform):
     head = cluster("paused", termination_protection="false")
     terraform.write(head)
