@@ -2,7 +2,8 @@
 
 A Celery worker that reconnects to Redis sometimes never takes another message. It looks healthy: the process runs, the
 connection is open. The only proof of hearing is to hear, so the worker sends itself a ping every few seconds on a queue
-of its own and notes in its main process when it comes in.
+of its own and notes in its main process when it comes in. A worker of which every process works takes no message at
+all: it is busy, not deaf.
 """
 
 import os
@@ -24,7 +25,11 @@ DEAF_EXIT_CODE = 70
 
 
 class Watchdog:
-    """Times in seconds. While pings cannot even be sent the broker is away, which no restart would cure."""
+    """Times in seconds. While pings cannot even be sent the broker is away, which no restart would cure.
+
+    `busy`: whether every process of the worker has something to do. `lives` is told the queue whenever the worker is
+    seen to hear or to work.
+    """
 
     task_name = "provisioner.ping"
 
@@ -32,6 +37,8 @@ class Watchdog:
         self,
         app: Celery,
         *,
+        busy: Callable[[], bool],
+        lives: Callable[[str], object],
         every: float = 5.0,
         deaf_after: float = 30.0,
         end_process: Callable[[int], object] = os._exit,
@@ -41,6 +48,8 @@ class Watchdog:
         self.every = every
         self.deaf_after = deaf_after
         self._app = app
+        self._busy = busy
+        self._lives = lives
         self._end_process = end_process
         self._now = now
         self._unheard_since: float | None = None
@@ -56,9 +65,14 @@ class Watchdog:
     def heard(self) -> None:
         """A ping came in."""
         self._unheard_since = None
+        self._lives(self.queue)
 
     def check(self) -> None:
         """Send a ping; end the process when those before have not been heard for too long."""
+        if self._busy():
+            self._unheard_since = None
+            self._lives(self.queue)
+            return
         try:
             self._ping()
         except (OperationalError, RedisError, OSError) as error:
@@ -74,7 +88,8 @@ class Watchdog:
     def _ping(self) -> None:
         # A connection of its own: a pool's locks, held while the main process forks, would hang the child.
         with self._app.connection_for_write() as connection:
-            options: dict[str, Any] = {"queue": self.queue, "retry": False, "expires": self.every}
+            # One that comes late is heard still: it may have waited behind others' messages.
+            options: dict[str, Any] = {"queue": self.queue, "retry": False, "expires": self.deaf_after}
             self._app.send_task(self.task_name, connection=connection, **options)
 
     def _watch(self) -> None:

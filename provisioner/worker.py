@@ -12,6 +12,7 @@ from typing import Any
 
 from celery import Celery, signals
 from celery.app.amqp import AMQP
+from celery.worker import WorkController, state
 from django.conf import settings
 from kombu.connection import Connection
 from kombu.entity import Queue
@@ -101,7 +102,19 @@ app.conf.update(
     beat_max_loop_interval=1,
 )
 
-watchdog = Watchdog(app)
+_worker: list[WorkController] = []
+
+
+def _busy() -> bool:
+    """As Celery judges whether to take another message, with worker_disable_prefetch."""
+    return bool(_worker) and len(state.reserved_requests) >= _worker[0].pool.num_processes
+
+
+def _lives(queue: str) -> None:
+    signs_of_life.worker_heard(queue.removeprefix(f"{OPERATIONS_QUEUE}."))
+
+
+watchdog = Watchdog(app, busy=_busy, lives=_lives)
 standby = Standby(settings.ENV.redis_url)
 
 
@@ -115,6 +128,7 @@ def _set_up_logging(**_: Any) -> None:
 
 @signals.celeryd_after_setup.connect
 def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
+    _worker[:] = [instance]
     watchdog.queue = f"ringmaster.{sender}"
     instance.app.amqp.queues.select_add(watchdog.queue)
     # From the beginning: a worker that has never seen its broker is never ready.
@@ -125,7 +139,6 @@ def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
 def _heard(request: Any, **_: Any) -> None:
     if request.name == watchdog.task_name:
         watchdog.heard()
-        signs_of_life.worker_heard(watchdog.queue.removeprefix(f"{OPERATIONS_QUEUE}."))
 
 
 @signals.worker_ready.connect

@@ -7,6 +7,7 @@ Run as a program it is the worker's standby.
 
 import os
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def _know_kinds_and_world(**_: object) -> None:
 if os.environ.get("RINGMASTER_CHAOS_DEAF"):
     watchdog.every, watchdog.deaf_after = 0.2, 1.0
     watchdog.heard = lambda: None  # type: ignore[method-assign]
+
+
+# One with more to do than it has processes, for much longer than it may be deaf.
+if busy := os.environ.get("RINGMASTER_CHAOS_BUSY"):
+    watchdog.every, watchdog.deaf_after = 0.2, 1.0
+
+    @app.task(name="provisioner.tests.work", queue="ringmaster")
+    def _work(number: int) -> None:
+        time.sleep(4)
+        Path(os.environ["RINGMASTER_CHAOS_FOLDER"], f"worked-{number}").touch()
+
+    @signals.worker_ready.connect
+    def _give_work(**_: object) -> None:
+        for number in range(int(busy)):
+            _work.delay(number)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,14 @@ class Bench:
         self.pings: list[str] = []
         self.exits: list[int] = []
         self.broker_away = False
+        self.busy = False
+        self.lives: list[str] = []
         # Not as the current one: other tests of this process ring through that.
         app = Celery("test", broker="memory://", set_as_current=False)
         app.send_task = self.send  # type: ignore[method-assign]
-        self.watchdog = Watchdog(app, end_process=self.exits.append, now=self.clock)
+        self.watchdog = Watchdog(
+            app, busy=lambda: self.busy, lives=self.lives.append, end_process=self.exits.append, now=self.clock
+        )
         self.watchdog.queue = "ringmaster.worker@test"
 
     def send(self, name: str, **options: Any) -> None:
@@ -75,3 +79,16 @@ def test_pings_lost_with_the_broker_are_forgiven_when_later_ones_come_in(bench: 
     bench.pass_time(5, hears=True)
     bench.pass_time(30, hears=False)
     assert bench.exits == []
+
+
+def test_a_worker_that_has_its_hands_full_is_not_deaf_and_lives(bench: Bench) -> None:
+    bench.pass_time(25, hears=False)
+    bench.busy = True
+    bench.pass_time(600, hears=False)
+    assert len(bench.pings) == 5
+    assert len(bench.lives) == 120
+    bench.busy = False
+    bench.pass_time(30, hears=False)
+    assert bench.exits == []
+    bench.pass_time(10, hears=False)
+    assert DEAF_EXIT_CODE in bench.exits

@@ -116,3 +116,9 @@ def standbys(worker: subprocess.Popen[bytes]) -> int:
 def test_a_deaf_worker_ends_so_that_it_is_started_again(tmp_path: Path, broker: services.Redis) -> None:
     with celery(tmp_path, broker, *WORKER, RINGMASTER_CHAOS_DEAF="1") as worker:
         assert worker.wait(30) == DEAF_EXIT_CODE
+
+
+def test_a_worker_whose_processes_all_work_is_not_taken_for_deaf(tmp_path: Path, broker: services.Redis) -> None:
+    with celery(tmp_path, broker, *WORKER, RINGMASTER_CHAOS_BUSY="6") as worker:
+        wait_for(lambda: len(list(tmp_path.glob("worked-*"))) == 6 or worker.poll() is not None, 60)
+        assert worker.poll() is None
