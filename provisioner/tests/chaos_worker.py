@@ -46,7 +46,7 @@ if os.environ.get("RINGMASTER_CHAOS_DEAF"):
 
 
 # One with more to do than it has processes, for much longer than it may be deaf.
-if busy := os.environ.get("RINGMASTER_CHAOS_BUSY"):
+if tasks := int(os.environ.get("RINGMASTER_CHAOS_BUSY", "0")):
     watchdog.every, watchdog.deaf_after = 0.2, 1.0
 
     @app.task(name="provisioner.tests.work", queue="ringmaster")
@@ -56,7 +56,7 @@ if busy := os.environ.get("RINGMASTER_CHAOS_BUSY"):
 
     @signals.worker_ready.connect
     def _give_work(**_: object) -> None:
-        for number in range(int(busy)):
+        for number in range(tasks):
             _work.delay(number)
 
 
