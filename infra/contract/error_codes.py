@@ -26,7 +26,7 @@ CARRIERS: dict[str, dict[str, tuple[int | str, int]]] = {
     "access/actions.py": {"_refuse": (0, 409), "_raise": (1, 422)},
     "alerts/receiver_actions.py": {"_check_rate": (1, 429)},
     "cloud_accounts/room.py": {"Shortage": ("code", 409)},
-    "changes/": {"Refused": (0, 409), "__init__": (0, 409)},
+    "changes/": {"Refused": (0, 409), "__init__": (0, 409), "_unknown": (0, 422)},
     "clusters/ceilings.py": {"Exceeded": (0, 409)},
     "clusters/ordering.py": {"add": (0, 422), "unknown": (0, 422)},
     "console/cql.py": {"NotOneStatement": (0, 422)},
@@ -49,6 +49,17 @@ class UnknownCodeError(RuntimeError):
     """A code that this module cannot read. The text says where, and what to do."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an error is made. `says` and `hint` as far as they are written down beside the code; else empty."""
+
+    code: str
+    status: int
+    says: str
+    hint: str
+    line: int
+
+
 @dataclass
 class Code:
     """`says` is the first sentence that goes with it and `hint` what to do, as far as they are written down beside it;
@@ -59,21 +70,26 @@ class Code:
     hint: str = ""
 
 
-def found() -> dict[str, Code]:
-    """All codes by their names. Raises UnknownCodeError."""
-    trees = {
+def sources() -> dict[str, ast.Module]:
+    """The backend's modules by their files."""
+    return {
         str(file.relative_to(SOURCES)): ast.parse(file.read_text())
         for file in sorted(SOURCES.rglob("*.py"))
         if not {"tests", "migrations"} & set(file.relative_to(SOURCES).parts)
     }
-    errors = _errors(trees)
+
+
+def found() -> dict[str, Code]:
+    """All codes by their names. Raises UnknownCodeError."""
+    trees = sources()
+    errors = errors_of(trees)
     codes: dict[str, Code] = {}
     for name, tree in trees.items():
-        for code, status, says, hint in _codes(name, tree, errors):
-            known = codes.setdefault(code, Code())
-            known.statuses.add(status)
-            known.says = known.says or says
-            known.hint = known.hint or hint
+        for place in places(name, tree, errors):
+            known = codes.setdefault(place.code, Code())
+            known.statuses.add(place.status)
+            known.says = known.says or place.says
+            known.hint = known.hint or place.hint
     return dict(sorted(codes.items()))
 
 
@@ -104,7 +120,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _errors(trees: dict[str, ast.Module]) -> dict[str, int]:
+def errors_of(trees: dict[str, ast.Module]) -> dict[str, int]:
     """The classes of errors, each with its status."""
     classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     statuses = {_ROOT: 400}
@@ -127,8 +143,8 @@ def _status(error: ast.ClassDef, inherited: int) -> int:
     return inherited
 
 
-def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[str, int, str, str]]:
-    """Code, status, what is said and what to do, of every place in a file."""
+def places(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[Place]:
+    """Every place in a file that makes an error. Raises UnknownCodeError."""
     constants = {
         _name(line.targets[0]): line.value.value
         for line in tree.body
@@ -147,7 +163,8 @@ def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tupl
             )
         given = next((one.value for one in call.keywords if one.arg == "status"), None)
         own = int(str(given.value)) if isinstance(given, ast.Constant) else status
-        yield code, own, _words(call.args[1]) if len(call.args) > 1 else "", _hint(call)
+        says = _words(call.args[1]) if len(call.args) > 1 else ""
+        yield Place(code, own, says, _hint(call), call.lineno)
     carriers = CARRIERS.get(file) or CARRIERS.get(f"{file.partition('/')[0]}/", {})
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (carrier := carriers.get(_name(node.func))):
@@ -157,8 +174,8 @@ def _codes(file: str, tree: ast.Module, errors: dict[str, int]) -> Iterator[tupl
             given = _argument(node, place)
             code = None if given is None else _text(given, constants)
             if code is not None:
-                said = next((_words(one) for one in node.args if isinstance(one, ast.JoinedStr)), "")
-                yield code, status, said, _hint(node)
+                says = next((_words(one) for one in node.args if isinstance(one, ast.JoinedStr)), "")
+                yield Place(code, status, says, _hint(node), node.lineno)
 
 
 def _calls(tree: ast.Module, errors: dict[str, int]) -> Iterator[tuple[ast.Call, int]]:

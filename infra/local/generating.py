@@ -65,6 +65,12 @@ def generators(place: Layout) -> list[Generator]:
             (root / "backend" / "config" / "error_codes.json", root / "docs" / "errors.md"),
         ),
         Generator(
+            "error codes by operation",
+            (python, "-m", "infra.contract.error_reach"),
+            root,
+            (root / "backend" / "config" / "error_reach.json",),
+        ),
+        Generator(
             "OpenAPI document",
             (python, "-m", "backend.manage", "export_openapi"),
             root,

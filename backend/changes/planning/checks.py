@@ -55,7 +55,9 @@ def find_machine_type(facts: Facts, name: str) -> MachineTypeFacts:
     """One that can be ordered. Raises Refused."""
     found = facts.machine_types.get(name)
     if found is None:
-        raise _unknown("machine_type", f"machine type of {facts.cluster.provider}", name, list(facts.machine_types))
+        raise _unknown(
+            "unknown_machine_type", f"machine type of {facts.cluster.provider}", name, list(facts.machine_types)
+        )
     return found
 
 
@@ -63,26 +65,26 @@ def check_zones(facts: Facts, region: str, zones: Sequence[str]) -> None:
     """Raises Refused when the region is not one, or a zone is not of it or is named twice."""
     found = facts.regions.get(region)
     if found is None:
-        raise _unknown("region", f"region of {facts.cluster.provider}", region, list(facts.regions))
+        raise _unknown("unknown_region", f"region of {facts.cluster.provider}", region, list(facts.regions))
     for number, zone in enumerate(zones):
         if zone not in found.zones:
-            raise _unknown("zone", f"zone in {region}", zone, found.zones, where=f"zones.{number}")
+            raise _unknown("unknown_zone", f"zone in {region}", zone, found.zones, where=f"zones.{number}")
         if zone in zones[:number]:
             sentence = f"The zone {zone} is named more than once."
             raise Refused("duplicate_zone", sentence, field=f"zones.{number}", wrong_word=True)
 
 
 def unknown_version(facts: Facts, version: str) -> Refused:
-    return _unknown("engine_version", f"version of {facts.cluster.engine}", version, facts.versions)
+    return _unknown("unknown_engine_version", f"version of {facts.cluster.engine}", version, facts.versions)
 
 
-def _unknown(field: str, what: str, name: str, known: Sequence[str], *, where: str = "") -> Refused:
+def _unknown(code: str, what: str, name: str, known: Sequence[str], *, where: str = "") -> Refused:
     choice = f"Known: {', '.join(known)}." if known else "None can be ordered at the moment."
     return Refused(
-        f"unknown_{field}",
+        code,
         f"There is no {what} {name}. {choice}",
         hint="Choose from what get_catalog lists.",
-        field=where or field,
+        field=where or code.removeprefix("unknown_"),
         wrong_word=True,
     )
 

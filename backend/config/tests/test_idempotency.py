@@ -6,11 +6,12 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from backend.accounts import actions, token_actions
+from backend.accounts import token_actions
 from backend.accounts.models import ApiToken
 from backend.accounts.states import Role
 from backend.audit.models import AuditRecord
 from backend.conftest import Tenant
+from backend.core.errors import Forbidden
 from backend.core.models import IdempotencyRecord
 
 ORDER = {"name": "ci", "scopes": ["clusters:read"]}
@@ -55,7 +56,7 @@ def test_a_refusal_is_remembered_too_and_changed_nothing(tenant: Tenant):
 def test_what_a_refused_request_wrote_is_undone(tenant: Tenant):
     def write_then_refuse(*args: object, **kwargs: object) -> None:
         ApiToken.objects.update(name="half-done")
-        actions._refuse("no")
+        raise Forbidden("scope_above_own", "No.")
 
     api = tenant.api()
     with patch.object(token_actions, "create_token", write_then_refuse):

@@ -99,7 +99,21 @@ export function ApiOperationPage() {
         trackBy="status"
         columnDefinitions={[
           { id: "status", header: "Status", isRowHeader: true, width: 110, cell: ({ status }) => status },
-          { id: "meaning", header: "Meaning", cell: (answer) => answer.description },
+          { id: "meaning", header: "Meaning", minWidth: 260, cell: (answer) => answer.description },
+          {
+            id: "codes",
+            header: "Error codes",
+            minWidth: 320,
+            cell: ({ codes }) => (
+              <SpaceBetween direction="horizontal" size="xs">
+                {codes.map((code) => (
+                  <RouteLink key={code} to="/api-reference/errors" search={{ q: code }}>
+                    {code}
+                  </RouteLink>
+                ))}
+              </SpaceBetween>
+            ),
+          },
         ]}
       />
     </SpaceBetween>
@@ -111,14 +125,14 @@ const COLUMNS: (TableProps.ColumnDefinition<Row> & { ofRequests?: boolean })[] =
     id: "name",
     header: "Name",
     isRowHeader: true,
-    minWidth: 180,
+    minWidth: 210,
     cell: ({ name }) => <Box variant="code">{name}</Box>,
   },
   { id: "type", header: "Type", minWidth: 110, cell: ({ type }) => type },
   {
     id: "required",
     header: "Required",
-    minWidth: 90,
+    minWidth: 110,
     cell: ({ required }) => (required ? "yes" : "no"),
     ofRequests: true,
   },

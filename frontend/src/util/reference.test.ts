@@ -43,6 +43,7 @@ const description: Description = {
         ],
         requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/Order" } } } },
         responses: { "404": { $ref: "#/components/responses/Error404" } },
+        "x-error-codes": { "404": ["thing_not_found"] },
       },
     },
   },
@@ -51,6 +52,7 @@ const description: Description = {
     parameters: { IfMatch: { name: "If-Match", in: "header", schema: { type: "string" } } },
     responses: { Error404: { description: "It does not exist" } },
   },
+  "x-error-codes": { "404": ["unknown_url"], "500": ["internal_error"] },
 };
 const [operation] = operationsOf(description);
 if (!operation) throw new Error("no operation");
@@ -59,7 +61,14 @@ const filled = { thing_id: "thi 1", limit: "5", "If-Match": '"it\'s"' };
 describe("the reference of the API", () => {
   it("resolves what operations share", () => {
     expect(operation.parameters.map(({ name }) => name)).toEqual(["thing_id", "limit", "If-Match"]);
-    expect(operation.answers).toEqual([{ status: "404", description: "It does not exist", schema: undefined }]);
+    expect(operation.answers).toEqual([
+      {
+        status: "404",
+        description: "It does not exist",
+        schema: undefined,
+        codes: ["thing_not_found", "unknown_url"],
+      },
+    ]);
   });
 
   it("finds operations by words", () => {

@@ -58,7 +58,10 @@ interface Documented {
   parameters: (Parameter | { $ref: string })[];
   requestBody?: Content;
   responses: Record<string, { $ref?: string; description?: string } & Content>;
+  "x-error-codes"?: CodesByStatus;
 }
+
+type CodesByStatus = Record<string, string[]>;
 
 export interface Description {
   info: { description: string };
@@ -69,6 +72,8 @@ export interface Description {
     parameters: Record<string, Parameter>;
     responses: Record<string, { description?: string } & Content>;
   };
+  /** Those that every operation can answer. */
+  "x-error-codes"?: CodesByStatus;
 }
 
 export interface Operation {
@@ -80,7 +85,7 @@ export interface Operation {
   deprecated: boolean;
   parameters: Parameter[];
   body: Schema | undefined;
-  answers: { status: string; description: string; schema: Schema | undefined }[];
+  answers: { status: string; description: string; schema: Schema | undefined; codes: string[] }[];
 }
 
 /** One field of a body or an answer; `name` is dotted, with [] for what a list holds. */
@@ -113,6 +118,7 @@ export function operationsOf(description: Description): Operation[] {
           status,
           description: meant?.description ?? "",
           schema: meant?.content?.["application/json"]?.schema,
+          codes: [found, description].flatMap((one) => one["x-error-codes"]?.[status] ?? []),
         };
       }),
     })),

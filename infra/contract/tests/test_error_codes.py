@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from infra.contract.error_codes import LISTED, Code, UnknownCodeError, _codes, _errors, found, page
+from infra.contract.error_codes import LISTED, Code, UnknownCodeError, errors_of, found, page, places
 
 _SOURCE = """
 KNOWN = "too_slow"
@@ -23,7 +23,9 @@ def act(problem):
 
 def read(source: str) -> list[tuple[str, int, str, str]]:
     tree = ast.parse("class DomainError(Exception): ...\nclass Conflict(DomainError):\n    status = 409\n" + source)
-    return sorted(_codes("shop/actions.py", tree, _errors({"shop/actions.py": tree})))
+    errors = errors_of({"shop/actions.py": tree})
+    found = places("shop/actions.py", tree, errors)
+    return sorted((each.code, each.status, each.says, each.hint) for each in found)
 
 
 def test_codes_are_found_with_their_status_sentence_and_hint() -> None:
