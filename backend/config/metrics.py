@@ -10,6 +10,7 @@ from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import REGISTRY, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster
 from backend.clusters.states import ClusterState
 from backend.config import signs_of_life
@@ -45,7 +46,7 @@ class _StateCollector(Collector):
             operations.add_metric([operation_state], operation_counts.get(operation_state, 0))
         for cluster_state in ClusterState:
             clusters.add_metric([cluster_state], cluster_counts.get(cluster_state, 0))
-        return [operations, clusters, _late(), *_heard()]
+        return [operations, clusters, _late(), _untied(), *_heard()]
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         # Without it the registry would collect at import time, before there is a database.
@@ -60,6 +61,17 @@ def _late() -> GaugeMetricFamily:
     help_text = "How long the operation that is due for longest has waited for a worker"
     return GaugeMetricFamily(
         "ringmaster_operations_late_seconds", help_text, value=oldest.total_seconds() if oldest else 0
+    )
+
+
+def _untied() -> GaugeMetricFamily:
+    """Workers tie what is committed every few seconds (decision 61); until then triggers alone guard a record."""
+    oldest = AuditRecord.objects.filter(sequence=None).aggregate(
+        age=Max(ExpressionWrapper(Now() - F("created_at"), DurationField()))
+    )["age"]
+    help_text = "Age of the oldest audit record that is not tied into its organisation's chain yet"
+    return GaugeMetricFamily(
+        "ringmaster_audit_untied_seconds", help_text, value=max(0.0, oldest.total_seconds()) if oldest else 0
     )
 
 

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 import redis
@@ -12,6 +13,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from backend.audit import actions as audit
+from backend.audit.models import AuditRecord
 from backend.config import signs_of_life
 from backend.conftest import Tenant
 from backend.operations import actions
@@ -80,6 +83,21 @@ def test_it_shows_how_long_the_oldest_due_operation_has_waited(tenant: Tenant):
     assert 90 <= shown()["ringmaster_operations_late_seconds"] < 150
     Operation.objects.filter(id=operation.id).update(lease_until=now + timedelta(seconds=60))
     assert shown()["ringmaster_operations_late_seconds"] == 0
+
+
+def test_it_shows_how_old_the_oldest_audit_record_is_that_is_not_tied(tenant: Tenant):
+    while audit.link():
+        pass
+    assert shown()["ringmaster_audit_untied_seconds"] == 0
+    for seconds in (90, 10):
+        with patch("django.utils.timezone.now", return_value=timezone.now() - timedelta(seconds=seconds)):
+            AuditRecord.objects.create(
+                organisation=tenant.organisation, action="x", target_type="y", target_id="z", actor="owner@acme.example"
+            )
+    assert 90 <= shown()["ringmaster_audit_untied_seconds"] < 150
+    while audit.link():
+        pass
+    assert shown()["ringmaster_audit_untied_seconds"] == 0
 
 
 def test_every_series_that_an_alert_or_the_dashboard_asks_for_is_served():

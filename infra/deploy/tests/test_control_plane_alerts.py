@@ -27,6 +27,7 @@ WELL = {
     'ringmaster_queue_messages{queue="ringmaster"}': f"20+0{STEADY}",
     "ringmaster_operations_late_seconds": f"1+0{STEADY}",
     'ringmaster_operations{state="blocked"}': f"0+0{STEADY}",
+    "ringmaster_audit_untied_seconds": f"5+0{STEADY}",
     "ringmaster_beat_rang_timestamp_seconds": NOW,
     'ringmaster_worker_heard_timestamp_seconds{worker="worker@a"}': NOW,
     'ringmaster_worker_heard_timestamp_seconds{worker="worker@b"}': NOW,
@@ -39,6 +40,7 @@ BROKEN = {
     "QueueGrows": {'ringmaster_queue_messages{queue="ringmaster"}': f"900+0{STEADY}"},
     "OperationsLate": {"ringmaster_operations_late_seconds": f"90+0{STEADY}"},
     "OperationsBlocked": {'ringmaster_operations{state="blocked"}': f"1+0{STEADY}"},
+    "AuditLogUntied": {"ringmaster_audit_untied_seconds": f"90+0{STEADY}"},
     "BeatSilent": {"ringmaster_beat_rang_timestamp_seconds": f"0+0{STEADY}"},
     "WorkerLost": {'ringmaster_worker_heard_timestamp_seconds{worker="worker@b"}': f"0+0{STEADY}"},
     "NoWorker": {
