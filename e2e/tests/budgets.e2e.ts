@@ -77,6 +77,40 @@ test("a budget is made, crossed and told once, and Costs shows it", async ({ own
   await expect(row).toBeVisible();
 });
 
+test("two who change one budget at once hear of each other", async ({ ownerPage: page }) => {
+  const { id } = await ask<{ id: string }>("POST", "/budgets", { name: "shared", scope: "organisation", micros: 9e11 });
+  const other = await page.context().newPage();
+  for (const each of [page, other]) {
+    await each.goto("/budgets");
+    await each.getByRole("button", { name: "Change: shared" }).click();
+  }
+  const mine = page.getByRole("dialog");
+  await mine.getByLabel("Name").fill("ours");
+  await other.getByRole("dialog").getByLabel("Dollars a month").fill("800000");
+  await other.getByRole("dialog").getByRole("button", { name: "Save", exact: true }).click();
+  await expect(other.getByRole("dialog")).toBeHidden();
+
+  await mine.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(mine.getByText("Somebody changed this while you were editing")).toBeVisible();
+  await expect(mine.getByText("was 900,000.00 USD, is now 800,000.00 USD")).toBeVisible();
+  await expect(mine.getByLabel("Name")).toHaveValue("ours");
+  await expectLooks(page, "dialog-changed-meanwhile");
+  expect(await ask("GET", `/budgets/${id}`)).toMatchObject({ name: "shared", micros: 8e11 });
+
+  await mine.getByRole("button", { name: "Load what it is now" }).click();
+  await expect(mine.getByLabel("Name")).toHaveValue("shared");
+  await expect(mine.getByLabel("Dollars a month")).toHaveValue("800000");
+  await mine.getByLabel("Name").fill("ours");
+  await ask("PATCH", `/budgets/${id}`, { micros: 7e11 });
+  await mine.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(mine.getByText("was 800,000.00 USD, is now 700,000.00 USD")).toBeVisible();
+  await mine.getByRole("button", { name: "Save over it" }).click();
+  await expect(mine).toBeHidden();
+  expect(await ask("GET", `/budgets/${id}`)).toMatchObject({ name: "ours", micros: 8e11 });
+  await ask("DELETE", `/budgets/${id}`);
+  await other.close();
+});
+
 test("an order that goes beyond a ceiling is refused where machines are chosen", async ({ ownerPage: page }) => {
   await page.goto("/budgets");
   await page.getByRole("button", { name: "Set a ceiling" }).click();

@@ -1,7 +1,8 @@
 import { ask } from "../support/api";
 import { type Claims, type Provider, signInThere, startProvider } from "../support/identity-provider";
 import { instance } from "../support/instance";
-import { expect, expectAccessible, picture, test } from "../support/test";
+import { copied, expect, expectAccessible, picture, test } from "../support/test";
+import { STEP_MS, totp } from "../support/totp";
 
 const JANE: Claims = { email: "jane@corp.example", email_verified: true, name: "Jane", groups: ["dba"] };
 
@@ -60,6 +61,35 @@ test("people come in through an identity provider, as what their groups say", as
     await expect(row.getByText("Groups of Corp")).toBeVisible();
     await expect(page.getByRole("button", { name: "Invite member" })).toBeDisabled();
     await expectAccessible(page);
+  });
+
+  await test.step("who has set up a second factor here is asked for it after the provider", async () => {
+    await page.goto("/second-factor");
+    await page.getByRole("button", { name: "Set up" }).click();
+    const secret = await copied(page, "Copy secret");
+    const step = Math.floor(Date.now() / STEP_MS);
+    await page.getByLabel("Code", { exact: true }).fill(totp(secret, step - 1));
+    await page.keyboard.press("Enter");
+    const listed = page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem");
+    await expect(listed).toHaveCount(10);
+    const [recovery = ""] = await listed.allInnerTexts();
+    await page.getByRole("button", { name: "I have kept them" }).click();
+    await page.getByRole("button", { name: /^Account/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+
+    await page.goto("/members");
+    await page.getByRole("button", { name: "Continue with Corp" }).click();
+    await expect(page.getByRole("heading", { level: 1, name: "Second factor" })).toBeVisible();
+    await expectAccessible(page);
+    await picture(page, "sign-in-provider-second-step");
+    expect((await page.request.get("/api/v1/members")).status()).toBe(401);
+    await page.getByLabel("Code", { exact: true }).fill("000000");
+    await page.keyboard.press("Enter");
+    await expect(page.getByText("Incorrect code.")).toBeVisible();
+    await page.getByLabel("Code", { exact: true }).fill(recovery);
+    await page.keyboard.press("Enter");
+    await expect(page).toHaveURL(/\/members$/);
+    await expect(page.getByRole("row", { name: /jane@corp\.example/ }).getByText("Set up")).toBeVisible();
   });
 
   await test.step("passwords let owners in only, when they want that", async () => {

@@ -1,21 +1,10 @@
-import { createHmac } from "node:crypto";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { ask, newMember, type Person } from "../support/api";
-import { instance } from "../support/instance";
+import { CHECKOUT, instance, PYTHON } from "../support/instance";
 import { copied, expect, expectAccessible, expectContrast, picture, signIn, test } from "../support/test";
-
-const STEP_MS = 30_000;
-
-/** RFC 6238: SHA-1, six digits, 30 seconds. */
-function totp(secret: string, step: number): string {
-  const bits = [...secret].map((each) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(each).toString(2).padStart(5, "0"));
-  const bytes = (bits.join("").match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(step));
-  const digest = createHmac("sha1", Buffer.from(bytes)).update(counter).digest();
-  const offset = (digest.at(-1) ?? 0) & 0x0f;
-  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
-}
+import { STEP_MS, totp } from "../support/totp";
 
 const now = () => Math.floor(Date.now() / STEP_MS);
 
@@ -142,6 +131,31 @@ test("people have a second factor, the organisation requires it, and an administ
     await expect(page.getByText(`${member.email} signs in with the password alone now.`)).toBeVisible();
     await there.goto("/clusters");
     await expect(there.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
+  });
+
+  await test.step("a browser that was left open is asked for the password before new recovery codes", async () => {
+    execFileSync(PYTHON, [join(CHECKOUT, "e2e/support/age_sign_in.py"), instance().runDir, admin.email]);
+    await page.goto("/second-factor");
+    await page.getByRole("button", { name: "Make new ones" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Make new ones" }).click();
+    const dialog = page.getByRole("dialog", { name: "Your password, please" });
+    await expect(dialog.getByLabel("Password")).toBeFocused();
+    await expect(dialog.getByRole("button", { name: "Continue" })).toBeDisabled();
+    await expectAccessible(page);
+    await picture(page, "password-again");
+    await dialog.getByLabel("Password").fill("not the password");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await expect(dialog.getByText("Incorrect password.")).toBeVisible();
+    await expect(page.getByRole("dialog", { name: "Recovery codes" })).toBeHidden();
+    await dialog.getByLabel("Password").fill(admin.password);
+    await page.keyboard.press("Enter");
+    const codes = page.getByRole("dialog", { name: "Recovery codes" });
+    const listed = codes.getByRole("list", { name: "Recovery codes" }).getByRole("listitem");
+    await expect(listed).toHaveCount(10);
+    expect(await listed.allInnerTexts()).not.toEqual(recovery);
+    await codes.getByRole("button", { name: "I have kept them" }).click();
+    await expect(page.getByText("Unused: 10")).toBeVisible();
+    await page.goto("/members");
   });
 
   await test.step("it is turned off and removed", async () => {

@@ -24,6 +24,14 @@ test("a token is shown once, works within its scopes, and is refused once revoke
 
   const row = page.getByRole("row", { name: /read only/ });
   await expect(row.getByText(token.slice(-4))).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  const beyond = await row.getByRole("button", { name: "Revoke read only" }).evaluate((button) => {
+    let scrolls: Element | null = button;
+    while (scrolls && getComputedStyle(scrolls).overflowX !== "auto") scrolls = scrolls.parentElement;
+    if (!scrolls) throw new Error("the table is in nothing that scrolls");
+    return scrolls.scrollWidth - scrolls.clientWidth;
+  });
+  expect(beyond, "all columns are seen without scrolling").toBe(0);
   await picture(page, "tokens");
   await row.getByRole("button", { name: "Revoke read only" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();

@@ -157,6 +157,7 @@ export type {
 } from "./__generated__/types.gen";
 export * from "./cql";
 export * from "./downloads";
+export * from "./editing";
 export { ApiError, PASSWORD_NEEDED, toApiError } from "./errors";
 export * from "./events";
 export { IdempotencyKeys } from "./idempotency";

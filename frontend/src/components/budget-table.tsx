@@ -7,7 +7,7 @@ import type { TableProps } from "@cloudscape-design/components/table";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Budget, budgetsQuery, deleteBudgetMutation, refresh, useMay } from "../api";
-import { BudgetModal } from "../forms/budget";
+import { BudgetCreateModal, BudgetEditModal } from "../forms/budget";
 import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { CursorTable } from "../table/cursor-table";
@@ -62,8 +62,8 @@ export function BudgetTable({
         }
         empty={<Box color="inherit">There are no budgets yet. Create one to be told before too much is spent.</Box>}
       />
-      {open?.what === "create" && <BudgetModal onDismiss={close} />}
-      {open?.what === "edit" && <BudgetModal budget={open.budget} onDismiss={close} />}
+      {open?.what === "create" && <BudgetCreateModal onDismiss={close} />}
+      {open?.what === "edit" && <BudgetEditModal budget={open.budget} onDismiss={close} />}
       {open?.what === "delete" && <DeleteModal budget={open.budget} onDismiss={close} />}
     </>
   );

@@ -1,9 +1,14 @@
 import FormField from "@cloudscape-design/components/form-field";
-import Input from "@cloudscape-design/components/input";
+import Input, { type InputProps } from "@cloudscape-design/components/input";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { sendPasswordAgain } from "../api";
 import { ConfirmModal } from "./confirm-modal";
+
+/** The dialog takes the focus when it opens; this comes after it. */
+function focusSoon(input: InputProps.Ref | null) {
+  if (input) setTimeout(() => input.focus());
+}
 
 /** Before something that a browser left open is not to do. Then what was wanted is done. */
 export function PasswordAgainModal({ onDone, onDismiss }: { onDone: () => void; onDismiss: () => void }) {
@@ -31,7 +36,7 @@ export function PasswordAgainModal({ onDone, onDismiss }: { onDone: () => void; 
         >
           <Input
             type="password"
-            autoFocus
+            ref={focusSoon}
             autoComplete="current-password"
             name="password"
             value={password}

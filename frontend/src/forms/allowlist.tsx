@@ -5,13 +5,14 @@ import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Allowlist, type Cluster, refresh, replaceAllowlistMutation, toApiError } from "../api";
+import { type Allowlist, type Cluster, editableAllowlist, refresh, toApiError } from "../api";
 import { ActionButton } from "../components/action-button";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
 import { RouteLink } from "../components/route-link";
+import { useEdit } from "../hooks/use-edit";
 import { toast } from "../hooks/use-toasts";
 
 const WARNING = { type: "warning", statusIconAriaLabel: "Warning" } as const;
@@ -20,14 +21,17 @@ const INFO = { type: "info", statusIconAriaLabel: "Info" } as const;
 /** The networks from which roles may log in. */
 export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: Allowlist }) {
   const [entries, setEntries] = useState(saved.entries);
-  const save = useMutation({
-    ...replaceAllowlistMutation(),
+  const edit = useEdit({
+    editable: editableAllowlist(cluster.id),
+    opened: saved,
+    edited: (found) => found.entries,
     onSuccess: () => {
       toast({ type: "success", content: "The allowlist is being applied." });
       return refresh();
     },
   });
-  const error = save.isError ? toApiError(save.error, undefined) : undefined;
+  const error = edit.error ? toApiError(edit.error, undefined) : undefined;
+  const body = { entries: entries.filter(({ cidr }) => cidr.trim() !== "") };
   const change = (at: number, changes: Partial<(typeof entries)[number]>) =>
     setEntries(entries.map((each, index) => (index === at ? { ...each, ...changes } : each)));
   return (
@@ -40,13 +44,8 @@ export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: All
             <ActionButton
               action="replace_allowlist"
               allowed={saved.allowed_actions}
-              loading={save.isPending}
-              onClick={() =>
-                save.mutate({
-                  path: { cluster_id: cluster.id },
-                  body: { entries: entries.filter(({ cidr }) => cidr.trim() !== "") },
-                })
-              }
+              loading={edit.isPending}
+              onClick={() => edit.save(body)}
             >
               Save and apply
             </ActionButton>
@@ -58,6 +57,15 @@ export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: All
     >
       <SpaceBetween size="m">
         {error && <ErrorBox error={error} />}
+        <ChangedMeanwhile
+          edit={edit}
+          words={wordsOf}
+          onLoad={(now) => {
+            setEntries(now.entries);
+            edit.load();
+          }}
+          onSaveOver={() => edit.saveOver(body)}
+        />
         <Alert {...(saved.entries.length === 0 && !saved.firewall ? WARNING : INFO)}>{saved.effect}</Alert>
         <AttributeEditor
           items={entries}
@@ -112,3 +120,7 @@ export function AllowlistForm({ cluster, saved }: { cluster: Cluster; saved: All
     </Container>
   );
 }
+
+const wordsOf = ({ entries }: Allowlist) => ({
+  Networks: entries.map(({ cidr, description }) => (description ? `${cidr} (${description})` : cidr)).join(", "),
+});

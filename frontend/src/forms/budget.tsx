@@ -3,10 +3,13 @@ import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import RadioGroup from "@cloudscape-design/components/radio-group";
 import Select from "@cloudscape-design/components/select";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Budget, clustersQuery, createBudgetMutation, refresh, toApiError, updateBudgetMutation } from "../api";
+import { type Budget, clustersQuery, createBudgetMutation, editableBudget, refresh, toApiError } from "../api";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ConfirmModal } from "../components/confirm-modal";
+import { useEdit } from "../hooks/use-edit";
 import { toast } from "../hooks/use-toasts";
 import {
   type BudgetFields,
@@ -16,6 +19,7 @@ import {
   readPercents,
   SCOPES,
 } from "../util/budgets";
+import { formatDollars } from "../util/money";
 
 const EMPTY: BudgetFields = {
   name: "",
@@ -28,39 +32,83 @@ const EMPTY: BudgetFields = {
   forecastPercents: "100",
 };
 
-/** Makes a budget, or changes one: its name, amount and thresholds. */
-export function BudgetModal({ budget, onDismiss }: { budget?: Budget; onDismiss: () => void }) {
-  const [fields, setFields] = useState(budget ? fieldsOf(budget) : EMPTY);
-  const set = (changed: Partial<BudgetFields>) => setFields((before) => ({ ...before, ...changed }));
-  const onSuccess = () => {
-    onDismiss();
-    toast({ type: "success", content: "Saved." });
-    return refresh();
-  };
-  const create = useMutation({ ...createBudgetMutation(), onSuccess });
-  const update = useMutation({ ...updateBudgetMutation(), onSuccess });
-  const { isPending, isError, error } = budget ? update : create;
-  const errors = isError ? toApiError(error, undefined).fields : {};
-  const save = () => {
-    const body = {
-      name: fields.name.trim(),
-      micros: readDollars(fields.dollars) ?? 0,
-      spent_percents: readPercents(fields.spentPercents) ?? [],
-      forecast_percents: readPercents(fields.forecastPercents) ?? [],
-    };
-    if (budget) update.mutate({ path: { budget_id: budget.id }, body });
-    else create.mutate({ body: { ...body, ...scopeIn(fields) } });
-  };
+interface Props {
+  onDismiss: () => void;
+}
+
+/** Makes a budget. */
+export function BudgetCreateModal({ onDismiss }: Props) {
+  const [fields, setFields] = useState(EMPTY);
+  const create = useMutation({ ...createBudgetMutation(), onSuccess: () => saved(onDismiss) });
   return (
     <ConfirmModal
-      title={budget ? `Change ${budget.name}` : "Create a budget"}
-      confirm={budget ? "Save" : "Create"}
-      isPending={isPending}
-      error={error}
+      title="Create a budget"
+      confirm="Create"
+      isPending={create.isPending}
+      error={create.error}
       disabledReason={missingInBudget(fields)}
-      onConfirm={save}
+      onConfirm={() => create.mutate({ body: { ...bodyOf(fields), ...scopeIn(fields) } })}
       onDismiss={onDismiss}
     >
+      <BudgetFieldsForm fields={fields} error={create.error} withScope onChange={setFields} />
+    </ConfirmModal>
+  );
+}
+
+/** Changes a budget: its name, amount and thresholds. */
+export function BudgetEditModal({ budget, onDismiss }: Props & { budget: Budget }) {
+  const [fields, setFields] = useState(fieldsOf(budget));
+  const edit = useEdit({
+    editable: editableBudget(budget.id),
+    opened: budget,
+    edited: (found) => bodyOf(fieldsOf(found)),
+    onSuccess: () => saved(onDismiss),
+  });
+  return (
+    <ConfirmModal
+      title={`Change ${edit.opened.name}`}
+      confirm="Save"
+      isPending={edit.isPending}
+      error={edit.error}
+      disabledReason={missingInBudget(fields)}
+      onConfirm={() => edit.save(bodyOf(fields))}
+      onDismiss={onDismiss}
+    >
+      <ChangedMeanwhile
+        edit={edit}
+        words={wordsOf}
+        onLoad={(now) => {
+          setFields(fieldsOf(now));
+          edit.load();
+        }}
+        onSaveOver={() => edit.saveOver(bodyOf(fields))}
+      />
+      <BudgetFieldsForm fields={fields} error={edit.error} onChange={setFields} />
+    </ConfirmModal>
+  );
+}
+
+function saved(onDismiss: () => void): Promise<void> {
+  onDismiss();
+  toast({ type: "success", content: "Saved." });
+  return refresh();
+}
+
+function BudgetFieldsForm({
+  fields,
+  error,
+  withScope = false,
+  onChange,
+}: {
+  fields: BudgetFields;
+  error: unknown;
+  withScope?: boolean;
+  onChange: (fields: BudgetFields) => void;
+}) {
+  const errors = error ? toApiError(error, undefined).fields : {};
+  const set = (changed: Partial<BudgetFields>) => onChange({ ...fields, ...changed });
+  return (
+    <SpaceBetween size="m">
       <FormField label="Name" errorText={errors.name}>
         <Input
           value={fields.name}
@@ -69,7 +117,7 @@ export function BudgetModal({ budget, onDismiss }: { budget?: Budget; onDismiss:
           onChange={({ detail }) => set({ name: detail.value })}
         />
       </FormField>
-      {!budget && <ScopeFields fields={fields} errors={errors} onChange={set} />}
+      {withScope && <ScopeFields fields={fields} errors={errors} onChange={set} />}
       <FormField label="Dollars a month" errorText={errors.micros}>
         <Input
           value={fields.dollars}
@@ -103,7 +151,7 @@ export function BudgetModal({ budget, onDismiss }: { budget?: Budget; onDismiss:
           />
         </FormField>
       </ColumnLayout>
-    </ConfirmModal>
+    </SpaceBetween>
   );
 }
 
@@ -196,6 +244,22 @@ function scopeIn({ scope, clusterId, tagKey, tagValue }: BudgetFields) {
       return { scope };
   }
 }
+
+function bodyOf(fields: BudgetFields) {
+  return {
+    name: fields.name.trim(),
+    micros: readDollars(fields.dollars) ?? 0,
+    spent_percents: readPercents(fields.spentPercents) ?? [],
+    forecast_percents: readPercents(fields.forecastPercents) ?? [],
+  };
+}
+
+const wordsOf = (budget: Budget) => ({
+  Name: budget.name,
+  "Dollars a month": formatDollars(budget.micros),
+  "Tell when so much is spent": budget.spent_percents.join(", "),
+  "Tell when so much is forecast": budget.forecast_percents.join(", "),
+});
 
 function fieldsOf(budget: Budget): BudgetFields {
   return {

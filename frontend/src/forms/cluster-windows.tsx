@@ -2,21 +2,23 @@ import Box from "@cloudscape-design/components/box";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import {
   type Cluster,
+  editableWindows,
   type MaintenanceWindows,
   maintenanceWindowsQuery,
   refresh,
-  setMaintenanceWindowsMutation,
   toApiError,
 } from "../api";
 import { ActionButton } from "../components/action-button";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ErrorBox } from "../components/error-box";
 import { Moment } from "../components/moment";
 import { OpeningsCalendar } from "../components/openings-calendar";
 import { QueryView } from "../components/query-view";
+import { useEdit } from "../hooks/use-edit";
 import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { WindowsEditor } from "./windows-editor";
@@ -26,7 +28,7 @@ export function ClusterWindowsForm({ cluster }: { cluster: Cluster }) {
   const windows = useQuery(maintenanceWindowsQuery(cluster.id));
   return (
     <QueryView query={windows} lines={3}>
-      {(data) => <Windows key={JSON.stringify(data.windows)} cluster={cluster} saved={data} />}
+      {(data) => <Windows cluster={cluster} saved={data} />}
     </QueryView>
   );
 }
@@ -34,14 +36,16 @@ export function ClusterWindowsForm({ cluster }: { cluster: Cluster }) {
 function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindows }) {
   const now = useNow(60_000);
   const [windows, setWindows] = useState(saved.windows);
-  const save = useMutation({
-    ...setMaintenanceWindowsMutation(),
+  const edit = useEdit({
+    editable: editableWindows(cluster.id),
+    opened: saved,
+    edited: (found) => found.windows,
     onSuccess: () => {
       toast({ type: "success", content: "Saved." });
       return refresh();
     },
   });
-  const error = save.isError ? toApiError(save.error, undefined) : undefined;
+  const error = edit.error ? toApiError(edit.error, undefined) : undefined;
   return (
     <Container
       header={
@@ -53,8 +57,8 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
               ariaLabel="Save maintenance windows"
               action="update_cluster"
               allowed={cluster.allowed_actions}
-              loading={save.isPending}
-              onClick={() => save.mutate({ path: { cluster_id: cluster.id }, body: { windows } })}
+              loading={edit.isPending}
+              onClick={() => edit.save({ windows })}
             >
               Save
             </ActionButton>
@@ -66,6 +70,15 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
     >
       <SpaceBetween size="l">
         {error && <ErrorBox error={error} />}
+        <ChangedMeanwhile
+          edit={edit}
+          words={wordsOf}
+          onLoad={(now) => {
+            setWindows(now.windows);
+            edit.load();
+          }}
+          onSaveOver={() => edit.saveOver({ windows })}
+        />
         {windows.length === 0 ? (
           <Box color="text-body-secondary">No windows: automatic work may be done at any time.</Box>
         ) : (
@@ -85,3 +98,12 @@ function Windows({ cluster, saved }: { cluster: Cluster; saved: MaintenanceWindo
     </Container>
   );
 }
+
+const wordsOf = ({ windows }: MaintenanceWindows) => ({
+  Windows: windows
+    .map(({ weekdays, starts_at, minutes, time_zone, excluded_dates }) => {
+      const without = excluded_dates?.length ? ` without ${excluded_dates.join(", ")}` : "";
+      return `${weekdays.join(", ")} ${starts_at} ${time_zone} for ${minutes} min${without}`;
+    })
+    .join("; "),
+});

@@ -1,11 +1,12 @@
 import Checkbox from "@cloudscape-design/components/checkbox";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { type AlertReceiver, refresh, toApiError, updateAlertReceiverMutation } from "../api";
+import { type AlertReceiver, editableReceiver, refresh, toApiError } from "../api";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ConfirmModal } from "../components/confirm-modal";
-import { NO_TOPIC } from "../util/alert-receivers";
+import { useEdit } from "../hooks/use-edit";
+import { NO_TOPIC, topicsLabel } from "../util/alert-receivers";
 import { ReceiverScope } from "./receiver-fields";
 
 /** Changes what a receiver is told, its name, and whether it is on. For another address one makes another. */
@@ -15,29 +16,36 @@ export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertRece
   const [severity, setSeverity] = useState(receiver.severity);
   const [clusterIds, setClusterIds] = useState(receiver.cluster_ids);
   const [enabled, setEnabled] = useState(receiver.enabled);
-  const update = useMutation({
-    ...updateAlertReceiverMutation(),
+  const edit = useEdit({
+    editable: editableReceiver(receiver.id),
+    opened: receiver,
+    edited: editedOf,
     onSuccess: () => {
       onDismiss();
       return refresh();
     },
   });
-  const errors = update.isError ? toApiError(update.error, undefined).fields : {};
+  const errors = edit.error ? toApiError(edit.error, undefined).fields : {};
+  const body = () => ({ name: name.trim(), topics, severity, cluster_ids: clusterIds, enabled });
+  const load = (now: AlertReceiver) => {
+    setName(now.name);
+    setTopics(now.topics);
+    setSeverity(now.severity);
+    setClusterIds(now.cluster_ids);
+    setEnabled(now.enabled);
+    edit.load();
+  };
   return (
     <ConfirmModal
       title={`Change ${receiver.name}`}
       confirm="Save"
-      isPending={update.isPending}
-      error={update.error}
+      isPending={edit.isPending}
+      error={edit.error}
       disabledReason={name.trim() === "" ? "Enter a name." : topics.length === 0 ? NO_TOPIC : undefined}
-      onConfirm={() =>
-        update.mutate({
-          path: { receiver_id: receiver.id },
-          body: { name: name.trim(), topics, severity, cluster_ids: clusterIds, enabled },
-        })
-      }
+      onConfirm={() => edit.save(body())}
       onDismiss={onDismiss}
     >
+      <ChangedMeanwhile edit={edit} words={wordsOf} onLoad={load} onSaveOver={() => edit.saveOver(body())} />
       <FormField label="Name" errorText={errors.name}>
         <Input value={name} autoComplete={false} onChange={({ detail }) => setName(detail.value)} />
       </FormField>
@@ -61,3 +69,19 @@ export function ReceiverEditModal({ receiver, onDismiss }: { receiver: AlertRece
     </ConfirmModal>
   );
 }
+
+const editedOf = ({ name, topics, severity, cluster_ids, enabled }: AlertReceiver) => ({
+  name,
+  topics,
+  severity,
+  cluster_ids,
+  enabled,
+});
+
+const wordsOf = (receiver: AlertReceiver) => ({
+  Name: receiver.name,
+  "Told of": topicsLabel(receiver.topics),
+  "From which severity on": receiver.severity,
+  Clusters: receiver.cluster_ids.join(", ") || "all",
+  On: receiver.enabled ? "yes" : "no",
+});

@@ -7,16 +7,18 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import {
   createOrganisationRoleMutation,
+  editableRole,
   type OrganisationRole,
   type Permission,
   type PermissionChoice,
   refresh,
   toApiError,
-  updateOrganisationRoleMutation,
   useSession,
 } from "../api";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ConfirmModal } from "../components/confirm-modal";
 import { PERMISSIONS } from "../components/roles";
+import { type Edit, useEdit } from "../hooks/use-edit";
 import { toast } from "../hooks/use-toasts";
 import { type RoleTag, RoleTagsEditor, readRoleTags } from "./role-tags-editor";
 
@@ -25,15 +27,81 @@ const REACH = [
   { value: "tags", label: "Clusters with certain tags", description: "Everything else is as if it were not there." },
 ];
 
-/** Makes a role, or changes one for everybody who holds it. */
-export function RoleModal({
-  role,
-  choices,
-  onDismiss,
-}: {
-  role?: OrganisationRole;
+interface Props {
   choices: readonly PermissionChoice[];
   onDismiss: () => void;
+}
+
+/** Makes a role. */
+export function RoleCreateModal(props: Props) {
+  const create = useMutation({ ...createOrganisationRoleMutation(), onSuccess: () => saved(props.onDismiss) });
+  return (
+    <RoleForm {...props} isPending={create.isPending} error={create.error} onSave={(body) => create.mutate({ body })} />
+  );
+}
+
+/** Changes a role for everybody who holds it. */
+export function RoleEditModal({ role, ...props }: Props & { role: OrganisationRole }) {
+  const edit = useEdit({
+    editable: editableRole(role.id),
+    opened: role,
+    edited: editedOf,
+    onSuccess: () => saved(props.onDismiss),
+  });
+  return (
+    <RoleForm
+      key={edit.loads}
+      {...props}
+      role={edit.opened}
+      edit={edit}
+      isPending={edit.isPending}
+      error={edit.error}
+      onSave={edit.save}
+    />
+  );
+}
+
+function saved(onDismiss: () => void): Promise<void> {
+  onDismiss();
+  toast({ type: "success", content: "Saved." });
+  return refresh();
+}
+
+type RoleBody = ReturnType<typeof editedOf>;
+
+const editedOf = ({ name, description, permissions, tags }: OrganisationRole) => ({
+  name,
+  description,
+  permissions,
+  tags,
+});
+
+const wordsOf = ({ name, description, permissions, tags }: OrganisationRole) => ({
+  Name: name,
+  Description: description,
+  For:
+    tags === null
+      ? "all clusters"
+      : Object.entries(tags)
+          .map(([key, values]) => `${key}=${values.join("|")}`)
+          .join(", "),
+  Permissions: permissions.join(", "),
+});
+
+function RoleForm({
+  role,
+  edit,
+  choices,
+  isPending,
+  error,
+  onSave,
+  onDismiss,
+}: Props & {
+  role?: OrganisationRole;
+  edit?: Edit<OrganisationRole, RoleBody>;
+  isPending: boolean;
+  error: unknown;
+  onSave: (body: RoleBody) => void;
 }) {
   const { permissions: own } = useSession();
   const [name, setName] = useState(role?.name ?? "");
@@ -44,15 +112,7 @@ export function RoleModal({
     Object.entries(role?.tags ?? { env: [] }).map(([key, values]) => ({ key, values: values.join(", ") })),
   );
   const byTags = reach === "tags";
-  const onSuccess = () => {
-    onDismiss();
-    toast({ type: "success", content: "Saved." });
-    return refresh();
-  };
-  const create = useMutation({ ...createOrganisationRoleMutation(), onSuccess });
-  const update = useMutation({ ...updateOrganisationRoleMutation(), onSuccess });
-  const { isPending, isError, error } = role ? update : create;
-  const errors = isError ? toApiError(error, undefined).fields : {};
+  const errors = error ? toApiError(error, undefined).fields : {};
   const limit = byTags ? readRoleTags(tags) : null;
   const chosen = permissions.filter(
     (each) => !byTags || choices.find(({ permission }) => permission === each)?.by_tags,
@@ -65,11 +125,7 @@ export function RoleModal({
         : limit === undefined
           ? "Give each tag a key and at least one value."
           : undefined;
-  const save = () => {
-    const body = { name: name.trim(), description, permissions: chosen, tags: limit ?? null };
-    if (role) update.mutate({ path: { role_id: role.id }, body });
-    else create.mutate({ body });
-  };
+  const body = { name: name.trim(), description, permissions: chosen, tags: limit ?? null };
   return (
     <ConfirmModal
       title={role ? `Change ${role.name}` : "Create a role"}
@@ -77,9 +133,12 @@ export function RoleModal({
       isPending={isPending}
       error={error}
       disabledReason={missing}
-      onConfirm={save}
+      onConfirm={() => onSave(body)}
       onDismiss={onDismiss}
     >
+      {edit && (
+        <ChangedMeanwhile edit={edit} words={wordsOf} onLoad={edit.load} onSaveOver={() => edit.saveOver(body)} />
+      )}
       <FormField label="Name" errorText={errors.name}>
         <Input
           value={name}

@@ -12,7 +12,7 @@ export function ClusterAccess({ cluster }: { cluster: Cluster }) {
   return (
     <SpaceBetween size="l">
       <QueryView query={allowlist} lines={3}>
-        {(data) => <AllowlistForm key={JSON.stringify(data.entries)} cluster={cluster} saved={data} />}
+        {(data) => <AllowlistForm cluster={cluster} saved={data} />}
       </QueryView>
       <QueryView query={roles} lines={5}>
         {(data) => <ClusterRoles cluster={cluster} reading={data} />}

@@ -17,7 +17,7 @@ import { ConfirmModal } from "../components/confirm-modal";
 import { QueryView } from "../components/query-view";
 import { tagsInWords } from "../components/roles";
 import { RowButton } from "../components/row-button";
-import { RoleModal } from "../forms/role";
+import { RoleCreateModal, RoleEditModal } from "../forms/role";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
 
@@ -78,12 +78,11 @@ export function RolesPage() {
           />
         )}
       </QueryView>
-      {editing !== null && choices.data && (
-        <RoleModal
-          role={editing === "new" ? undefined : editing}
-          choices={choices.data.permissions}
-          onDismiss={() => setEditing(null)}
-        />
+      {editing === "new" && choices.data && (
+        <RoleCreateModal choices={choices.data.permissions} onDismiss={() => setEditing(null)} />
+      )}
+      {editing && editing !== "new" && choices.data && (
+        <RoleEditModal role={editing} choices={choices.data.permissions} onDismiss={() => setEditing(null)} />
       )}
       {deleting && <DeleteModal role={deleting} onDismiss={() => setDeleting(null)} />}
     </SpaceBetween>

@@ -12,7 +12,7 @@ import { ConfirmModal } from "../components/confirm-modal";
 import { roleName } from "../components/roles";
 import { RowButton } from "../components/row-button";
 import { SecretModal } from "../components/secret-modal";
-import { ServiceAccountModal } from "../forms/service-account";
+import { ServiceAccountCreateModal, ServiceAccountEditModal } from "../forms/service-account";
 import { TokenCreateModal } from "../forms/token-create";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
@@ -59,9 +59,8 @@ export function ServiceAccountsPage() {
         }
         empty={<Box color="inherit">No service accounts yet.</Box>}
       />
-      {editing !== null && (
-        <ServiceAccountModal account={editing === "new" ? undefined : editing} onDismiss={() => setEditing(null)} />
-      )}
+      {editing === "new" && <ServiceAccountCreateModal onDismiss={() => setEditing(null)} />}
+      {editing && editing !== "new" && <ServiceAccountEditModal account={editing} onDismiss={() => setEditing(null)} />}
       {switching && <SwitchModal account={switching} onDismiss={() => setSwitching(null)} />}
       {giving && (
         <TokenCreateModal

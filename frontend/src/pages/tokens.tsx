@@ -107,8 +107,20 @@ const STATE: Record<string, [StatusIndicatorProps.Type, string]> = {
 
 function columns(now: number, onRevoke: (token: Token) => void): TableProps.ColumnDefinition<Token>[] {
   return [
-    { id: "name", header: "Name", isRowHeader: true, cell: ({ name }) => name },
-    { id: "hint", header: "Ends with", cell: ({ hint }) => <Box variant="code">{hint}</Box> },
+    {
+      id: "name",
+      header: "Name",
+      isRowHeader: true,
+      minWidth: 110,
+      cell: ({ name, hint }) => (
+        <>
+          {name}
+          <Box color="text-body-secondary" fontSize="body-s">
+            Ends with <Box variant="code">{hint}</Box>
+          </Box>
+        </>
+      ),
+    },
     {
       id: "state",
       header: "State",
@@ -122,12 +134,19 @@ function columns(now: number, onRevoke: (token: Token) => void): TableProps.Colu
         );
       },
     },
-    { id: "scopes", header: "Scopes", cell: ({ scopes }) => scopes.join(", ") },
-    { id: "user", header: "Of", cell: ({ user_email, service_account }) => service_account?.name ?? user_email ?? "–" },
+    { id: "scopes", header: "Scopes", minWidth: 130, cell: ({ scopes }) => scopes.join(", ") },
     {
-      id: "from",
-      header: "From",
-      cell: ({ source_ranges }) => (source_ranges.length === 0 ? "Anywhere" : source_ranges.join(", ")),
+      id: "user",
+      header: "Of, and from where",
+      minWidth: 150,
+      cell: ({ user_email, service_account, source_ranges }) => (
+        <>
+          {service_account?.name ?? user_email ?? "–"}
+          <Box color="text-body-secondary" fontSize="body-s">
+            {source_ranges.length === 0 ? "From anywhere" : `From ${source_ranges.join(", ")}`}
+          </Box>
+        </>
+      ),
     },
     { id: "used", header: "Last used", cell: ({ last_used_at }) => <Moment at={last_used_at} now={now} /> },
     {

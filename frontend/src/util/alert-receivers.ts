@@ -19,7 +19,7 @@ export const TOPICS: { value: Topic; label: string; description: string }[] = [
   {
     value: "operations",
     label: "Operations",
-    description: "When one is ordered, is stuck, goes on or ends. Stuck and failed ones are warnings.",
+    description: "When one is ordered, is stuck, goes on or ends. Stuck ones are warnings.",
   },
   { value: "audit", label: "Audit log", description: "Each record with its hash. Webhooks only." },
 ];
