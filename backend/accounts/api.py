@@ -38,11 +38,11 @@ def get_organisation(request: HttpRequest) -> Any:
 
 
 @router.get("/members", operation_id="list_members", tags=["members"], response=schemas.MemberPage)
-def list_members(request: HttpRequest, page: Query[PageQuery]) -> HttpResponse:
-    """The people of the organisation, newest first."""
+def list_members(request: HttpRequest, wanted: Query[schemas.MemberFilter], page: Query[PageQuery]) -> HttpResponse:
+    """The people of the organisation, newest first, also those whose account is deactivated."""
     who = identity(request)
     require(who, Permission.MEMBERS_READ)
-    return prepared(queries.list_members(who, page))
+    return prepared(queries.list_members(who, page, active=wanted.active))
 
 
 @router.patch("/members/{member_id}", operation_id="change_member_role", tags=["members"], response=schemas.Member)

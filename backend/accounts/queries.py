@@ -267,6 +267,7 @@ def _members(who: Identity) -> QuerySet[Membership, Any]:
             *_CUSTOM_ROLE,
             email=F("user__email"),
             name=F("user__name"),
+            active=F("user__is_active"),
         )
     )
     return rows
@@ -308,8 +309,9 @@ def _member(who: Identity, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def list_members(who: Identity, query: PageQuery) -> dict[str, Any]:
-    return page(_members(who), query, lambda row: _member(who, row))
+def list_members(who: Identity, query: PageQuery, *, active: bool | None) -> dict[str, Any]:
+    rows = _members(who) if active is None else _members(who).filter(user__is_active=active)
+    return page(rows, query, lambda row: _member(who, row))
 
 
 def get_member(who: Identity, membership_id: str) -> dict[str, Any]:

@@ -117,10 +117,22 @@ class Member(Schema):
     second_factor: bool = Field(
         description="Whether they have set one up here; what an identity provider asks of them is not known"
     )
+    active: bool = Field(
+        description="false: the directory of their identity provider deactivated the account. It signs in nowhere and "
+        "its API tokens are refused, until the directory activates it, or the operator unlinks it from the provider"
+    )
     created_at: datetime = Field(description="When they joined, UTC")
     allowed_actions: list[AllowedAction] = Field(
         description="Whether the caller may change_member_role, remove_member and reset_member_second_factor, and "
         "why not"
+    )
+
+
+class MemberFilter(Schema):
+    """The query parameters of list_members."""
+
+    active: bool | None = Field(
+        None, description="true: only members who can sign in; false: only those whose account is deactivated"
     )
 
 

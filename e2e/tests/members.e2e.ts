@@ -7,7 +7,13 @@ test("an invited person joins with the link, once, and can be made a viewer and 
 }) => {
   test.setTimeout(90_000);
   const email = `iris.${Date.now()}@example.com`;
-  await page.goto("/members");
+  await page.goto("/members?active=false");
+  await expect(page.getByText("Nobody is deactivated.")).toBeVisible();
+  await page.getByRole("button", { name: "Filter by state" }).click();
+  await page.getByRole("option", { name: "Active", exact: true }).click();
+  await expect(page).toHaveURL(/active=true/);
+  await expect(page.getByRole("row", { name: new RegExp(instance().email) })).toBeVisible();
+  await expectAccessible(page);
   await page.getByRole("button", { name: "Invite member" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("E-mail").fill(email);

@@ -361,10 +361,13 @@ const secondFactorRoute = createRoute({
 const membersRoute = createRoute({
   getParentRoute: () => consoleRoute,
   path: "/members",
-  validateSearch: (search: Record<string, unknown>): { after?: string[] } => ({ after: readCursors(search.after) }),
+  validateSearch: (search: Record<string, unknown>): { active?: boolean; after?: string[] } => ({
+    active: typeof search.active === "boolean" ? search.active : undefined,
+    after: readCursors(search.after),
+  }),
   loaderDeps: ({ search }) => search,
-  loader: ({ deps: { after } }) => {
-    void queryClient.prefetchQuery(membersQuery(lastCursor(after)));
+  loader: ({ deps: { active, after } }) => {
+    void queryClient.prefetchQuery(membersQuery(active, lastCursor(after)));
     void queryClient.prefetchQuery(invitationsQuery());
   },
   component: lazyRouteComponent(() => import("./pages/members"), "MembersPage"),

@@ -137,11 +137,17 @@ def test_who_is_not_active_there_is_not_active_here(
 
     directory.changed(f"/Users/{person}", {"op": "Replace", "path": "active", "value": "False"})
     assert program.get("/clusters").status_code == browser.api.get("/clusters").status_code == 401
+    api = tenant.api()
+    listed = {each["email"]: each["active"] for each in api.get("/members").json()["items"]}
+    assert listed == {tenant.owner.email: True, "jane@corp.example": False}
+    assert [each["email"] for each in api.get("/members?active=false").json()["items"]] == ["jane@corp.example"]
+    assert [each["email"] for each in api.get("/members?active=true").json()["items"]] == [tenant.owner.email]
     refused = Browser()
     answer = refused.come_back(liar.send_back(refused.start(corp).json()["url"]))
     assert "problem=account_inactive" in answer["Location"]
     directory.changed(f"/Users/{person}", {"op": "replace", "value": {"active": True}})
     assert program.get("/clusters").status_code == 200
+    assert api.get("/members?active=false").json()["items"] == []
     assert signed_in(liar, corp).api.get("/clusters").status_code == 200
 
     assert directory("DELETE", f"/Users/{person}").status_code == 204

@@ -153,8 +153,8 @@ export const operationsQuery = (query: ListOperationsData["query"]) => ({
 
 export const operationQuery = (id: string) => generated.getOperationOptions({ path: { operation_id: id } });
 
-export const membersQuery = (cursor?: string) => ({
-  ...generated.listMembersOptions({ query: { limit: PAGE_SIZE, cursor } }),
+export const membersQuery = (active?: boolean, cursor?: string) => ({
+  ...generated.listMembersOptions({ query: { limit: PAGE_SIZE, active, cursor } }),
   placeholderData: keepPreviousData,
 });
 

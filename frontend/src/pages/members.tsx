@@ -1,7 +1,10 @@
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Header from "@cloudscape-design/components/header";
+import Popover from "@cloudscape-design/components/popover";
+import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -36,11 +39,14 @@ import { lastCursor } from "../util/search";
 
 const route = getRouteApi("/console/members");
 
+const ANY = { value: "", label: "All members" };
+const STATES = [ANY, { value: "true", label: "Active" }, { value: "false", label: "Deactivated" }];
+
 export function MembersPage() {
   useTitle("Members");
   const navigate = route.useNavigate();
-  const { after } = route.useSearch();
-  const members = useQuery(membersQuery(lastCursor(after)));
+  const { active, after } = route.useSearch();
+  const members = useQuery(membersQuery(active, lastCursor(after)));
   const { user } = useSession();
   const mayInvite = useMay("members:write");
   const [isInviting, setIsInviting] = useState(false);
@@ -60,7 +66,20 @@ export function MembersPage() {
         page={members}
         columns={columns(user?.id, mayInvite, setChanging, setRemoving, setWatching, setResetting)}
         cursors={after}
-        onCursors={(cursors) => void navigate({ search: { after: cursors } })}
+        onCursors={(cursors) => void navigate({ search: { active, after: cursors } })}
+        filter={
+          <Select
+            ariaLabel="Filter by state"
+            selectedOption={STATES.find(({ value }) => value === String(active)) ?? ANY}
+            options={STATES}
+            onChange={({ detail: { selectedOption } }) =>
+              void navigate({
+                search: { active: selectedOption.value === "" ? undefined : selectedOption.value === "true" },
+                replace: true,
+              })
+            }
+          />
+        }
         header={
           <Header
             variant="h1"
@@ -90,7 +109,7 @@ export function MembersPage() {
             Members
           </Header>
         }
-        empty={<Box color="inherit">No members.</Box>}
+        empty={<Box color="inherit">{active === false ? "Nobody is deactivated." : "No members."}</Box>}
       />
       <OpenInvitations />
       {isInviting && (
@@ -135,7 +154,27 @@ function columns(
       id: "email",
       header: "E-mail",
       isRowHeader: true,
-      cell: ({ email, user_id }) => (user_id === ownId ? `${email} (you)` : email),
+      cell: ({ email, user_id, active }) => (
+        <>
+          {user_id === ownId ? `${email} (you)` : email}
+          {!active && (
+            <Box fontSize="body-s">
+              <Popover
+                triggerType="text"
+                header="Deactivated by a directory"
+                content={
+                  "They sign in nowhere and their API tokens are refused. The account comes back when the directory of " +
+                  "their identity provider activates it; whoever runs this installation can also unlink it: manage.py " +
+                  "identity_provider unlink."
+                }
+                dismissAriaLabel="Close"
+              >
+                <StatusIndicator type="stopped">Deactivated</StatusIndicator>
+              </Popover>
+            </Box>
+          )}
+        </>
+      ),
     },
     { id: "name", header: "Name", cell: ({ name }) => name || "–" },
     { id: "role", header: "Role", cell: (row) => roleName(row) },

@@ -2941,6 +2941,17 @@ class MeasureDisks(Model):
     """
 
 
+class MemberFilter(Model):
+    """
+    The query parameters of list_members.
+    """
+
+    active: bool | None = None
+    """
+    true: only members who can sign in; false: only those whose account is deactivated
+    """
+
+
 MemberSource = TypeAliasType("MemberSource", Literal["invitation", "groups"] | str)
 """
 Where a membership is from, which is who keeps it.
@@ -9855,6 +9866,11 @@ class Member(Model):
     second_factor: bool
     """
     Whether they have set one up here; what an identity provider asks of them is not known
+    """
+
+    active: bool
+    """
+    false: the directory of their identity provider deactivated the account. It signs in nowhere and its API tokens are refused, until the directory activates it, or the operator unlinks it from the provider
     """
 
     created_at: AwareDatetime

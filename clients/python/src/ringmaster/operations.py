@@ -3168,20 +3168,23 @@ class Operations(ABC):
         """All items of `list_member_sessions`, page by page while they are asked for."""
         return self._every(self.list_member_sessions, (member_id,), {"limit": limit})
 
-    def list_members(self, *, limit: int | None = None, cursor: str | None = None) -> models.MemberPage:
-        """The people of the organisation, newest first.
+    def list_members(
+        self, *, active: bool | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> models.MemberPage:
+        """The people of the organisation, newest first, also those whose account is deactivated.
 
+        active: true: only members who can sign in; false: only those whose account is deactivated
         limit: Items per page, 1 to 200
         cursor: next_cursor of the page before; opaque
         """
         answer: models.MemberPage = self._ask(
-            models.MemberPage, "GET", "/api/v1/members", query={"limit": limit, "cursor": cursor}
+            models.MemberPage, "GET", "/api/v1/members", query={"active": active, "limit": limit, "cursor": cursor}
         )
         return answer
 
-    def iter_members(self, *, limit: int | None = None) -> Iterator[models.Member]:
+    def iter_members(self, *, active: bool | None = None, limit: int | None = None) -> Iterator[models.Member]:
         """All items of `list_members`, page by page while they are asked for."""
-        return self._every(self.list_members, (), {"limit": limit})
+        return self._every(self.list_members, (), {"active": active, "limit": limit})
 
     def list_network_connections(
         self, cluster_id: str, *, limit: int | None = None, cursor: str | None = None

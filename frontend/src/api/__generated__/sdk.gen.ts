@@ -3697,7 +3697,7 @@ export const revokeInvitation = <ThrowOnError extends boolean = false>(options: 
 /**
  * List Members
  *
- * The people of the organisation, newest first.
+ * The people of the organisation, newest first, also those whose account is deactivated.
  */
 export const listMembers = <ThrowOnError extends boolean = false>(options?: Options<ListMembersData, ThrowOnError>): RequestResult<ListMembersResponses, ListMembersErrors, ThrowOnError> => (options?.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError>({
     security: [{

@@ -10303,6 +10303,12 @@ export type Member = {
      */
     second_factor: boolean;
     /**
+     * Active
+     *
+     * false: the directory of their identity provider deactivated the account. It signs in nowhere and its API tokens are refused, until the directory activates it, or the operator unlinks it from the provider
+     */
+    active: boolean;
+    /**
      * Created At
      *
      * When they joined, UTC
@@ -10330,6 +10336,20 @@ export type MemberChange = {
      * Needed for the role custom, and only for it
      */
     custom_role_id?: string | null;
+};
+
+/**
+ * MemberFilter
+ *
+ * The query parameters of list_members.
+ */
+export type MemberFilter = {
+    /**
+     * Active
+     *
+     * true: only members who can sign in; false: only those whose account is deactivated
+     */
+    active?: boolean | null;
 };
 
 /**
@@ -30860,6 +30880,12 @@ export type ListMembersData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Active
+         *
+         * true: only members who can sign in; false: only those whose account is deactivated
+         */
+        active?: boolean | null;
         /**
          * Limit
          *

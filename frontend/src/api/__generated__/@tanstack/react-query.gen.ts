@@ -3576,7 +3576,7 @@ export const listMembersQueryKey = (options?: Options<ListMembersData>) => creat
 /**
  * List Members
  *
- * The people of the organisation, newest first.
+ * The people of the organisation, newest first, also those whose account is deactivated.
  */
 export const listMembersOptions = (options?: Options<ListMembersData>) => queryOptions<ListMembersResponse, ListMembersError, ListMembersResponse, ReturnType<typeof listMembersQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
