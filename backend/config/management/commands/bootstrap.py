@@ -21,6 +21,7 @@ from backend.clusters.authorities import (
     write_enrol_certificate,
     write_prometheus_certificate,
 )
+from backend.config.one_at_a_time import one_at_a_time
 from backend.prices import actions as prices
 
 
@@ -44,6 +45,11 @@ class Command(BaseCommand):
         wanted = [options[each] for each in ("organisation", "owner_email", "credentials_file")]
         if any(wanted) and not all(wanted):
             raise CommandError("--organisation, --owner-email and --credentials-file go together.")
+        # Machines that start at once do this at once.
+        with one_at_a_time():
+            self._make(wanted, options)
+
+    def _make(self, wanted: list[Any], options: dict[str, Any]) -> None:
         catalog.load(with_tests=settings.ENV.ringmaster_test_catalog, clouds=settings.ENV.clouds)
         prices.load()
         ensure_control_plane_pki()
