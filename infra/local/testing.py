@@ -93,7 +93,7 @@ def parts(place: Layout, reports: Path) -> list[Part]:
         # Real clusters for many minutes, and kits of very many steps.
         Part(
             "slow",
-            (*pytest, "-m", "slow", "-v", f"--junitxml={slow}", "e2e", "provisioner"),
+            (*pytest, "-m", "slow", "-v", f"--junitxml={slow}", "e2e", "provisioner", "infra"),
             root,
             slow,
             on_demand=True,
