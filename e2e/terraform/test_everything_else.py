@@ -41,6 +41,15 @@ resource "ringmaster_repair_schedule" "it" {
   cluster_id = ringmaster_cluster.it.id
   intensity  = 30
 }
+resource "ringmaster_log_archive" "it" {
+  cluster_id       = ringmaster_cluster.it.id
+  interval_seconds = 120
+}
+resource "ringmaster_drill_schedule" "it" {
+  cluster_id = ringmaster_cluster.it.id
+  cron       = "0 5 * * 0"
+  shape      = "one"
+}
 resource "ringmaster_alert_rule" "down" {
   cluster_id  = ringmaster_cluster.it.id
   rule        = "node-down"
@@ -93,6 +102,13 @@ CHANGES = [
         "update",
     ),
     ("intensity  = 30", "intensity  = 70", "ringmaster_repair_schedule.it", "update"),
+    ("interval_seconds = 120", "interval_seconds = 300", "ringmaster_log_archive.it", "update"),
+    (
+        'shape      = "one"',
+        'compare_live = false\n  keyspaces = ["shop"]',
+        "ringmaster_drill_schedule.it",
+        "update",
+    ),
     ("for_seconds = 300", "enabled = false", "ringmaster_alert_rule.down", "update"),
     ('name        = "ops"', 'name        = "on-call"', "ringmaster_notification_channel.ops", "update"),
     ('["operations", "alerts"]', '["operations"]', "ringmaster_webhook.programs", "update"),
@@ -156,9 +172,20 @@ def _others_see_it(product: Product, terraform: Terraform) -> None:
         False,
         rules["node-down"]["default_for_seconds"],
     )
+    archive = product.call("GET", f"{path}/log-archive")
+    assert (archive["enabled"], archive["keep_days"], archive["interval_seconds"]) == (True, 7, 300)
+    drills = product.call("GET", f"{path}/drills/overview")["schedule"]
+    assert (drills["shape"], drills["compare_live"]) == ("zones", False)
+    assert drills["selection"] == [{"keyspace": "shop", "table": None}]
     # What others change is a difference of the next plan.
     product.call("PATCH", f"{path}/repairs/schedule", {"intensity": 10})
-    assert terraform.plan().changes == {"ringmaster_repair_schedule.it": "update"}
+    product.call("PUT", f"{path}/log-archive", {"enabled": False})
+    product.call("DELETE", f"{path}/drill-schedule")
+    assert terraform.plan().changes == {
+        "ringmaster_repair_schedule.it": "update",
+        "ringmaster_log_archive.it": "update",
+        "ringmaster_drill_schedule.it": "create",
+    }
     assert terraform.apply().code == 0
 
 
@@ -185,6 +212,8 @@ IMPORTED = {
     "ringmaster_backup_schedule.nightly": "{cluster_id}/{id}",
     "ringmaster_repair_schedule.it": "{cluster_id}",
     "ringmaster_alert_rule.down": "{cluster_id}/{rule}",
+    "ringmaster_log_archive.it": "{cluster_id}",
+    "ringmaster_drill_schedule.it": "{cluster_id}",
     "ringmaster_budget.team": "{id}",
     "ringmaster_cloud_account.theirs": "{id}",
 }
@@ -192,6 +221,74 @@ IMPORTED = {
 
 def _import_id(address: str, values: dict[str, Any]) -> str:
     return IMPORTED[address].format(**values)
+
+
+BUCKET = """
+variable "key" { ephemeral = true }
+resource "ringmaster_backup_location" "ours" {
+  name                = "ours"
+  kind                = "s3"
+  bucket              = "backups"
+  prefix              = "ringmaster/production"
+  region              = "eu-central-1"
+  access_key_id       = "AKIDTERRAFORM"
+  secret_access_key   = var.key
+  credentials_version = 1
+}
+"""
+
+
+def test_a_bucket_for_backups_is_kept_and_its_key_is_in_no_state(product: Product, terraform: Terraform):
+    address = "ringmaster_backup_location.ours"
+    terraform.environment = {**terraform.environment, "TF_VAR_key": "not-for-any-state"}
+    written = BUCKET
+    terraform.write(written)
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    there = terraform.values(address)
+    assert (there["address"], there["secret_access_key"]) == ("s3://backups/ringmaster/production", None)
+
+    for before, after, words in (
+        ('"backups"', '"others"', "stays where it is"),
+        ('prefix              = "ringmaster/production"', "", "stays where it is"),
+        ('"eu-central-1"', '"eu-west-1"', "stays where it is"),
+        ("  credentials_version = 1", '  object_lock = "compliance"', "stays where it is"),
+    ):
+        assert before in written, before
+        terraform.write(written.replace(before, after))
+        refused = terraform.plan()
+        assert refused.code == 1, after
+        assert words in refused.error(), refused.error()
+    # Other credentials go when another number says so, and wrong ones are refused by the server.
+    terraform.write(
+        written.replace("credentials_version = 1", "credentials_version = 2").replace("access_key_id ", "#")
+    )
+    assert "access_key_id and secret_access_key" in terraform.apply().error()
+    written = written.replace("credentials_version = 1", "credentials_version = 2").replace('"ours"\n', '"theirs"\n')
+    terraform.write(written)
+    assert terraform.plan().changes == {address: "update"}
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    records = product.call("GET", f"/audit?target_id={there['id']}")["items"]
+    assert "new" in {(one["after"] or {}).get("credentials") for one in records}
+
+    terraform.do("state", "rm", address)
+    terraform.write(written + f'import {{\n  to = {address}\n  id = "{there["id"]}"\n}}\n')
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert applied.changes.get(address) in (None, "update", "no-op")
+    terraform.write(written)
+    assert (again := terraform.plan()).code == 0, again.text
+    content = (terraform.folder / "terraform.tfstate").read_text()
+    assert "not-for-any-state" not in content
+    assert "AKIDTERRAFORM" not in content
+
+    # The installation's is not taken over by mistake.
+    [its] = [one for one in product.call("GET", "/backup-locations")["items"] if one["operators"]]
+    terraform.do("state", "rm", address)
+    terraform.write(written + f'import {{\n  to = {address}\n  id = "{its["id"]}"\n}}\n')
+    assert "non-existent" in terraform.plan().error()
+    terraform.write("")
+    product.call("DELETE", f"/backup-locations/{there['id']}")
 
 
 NO_CLUSTER = "clu_01j00000000000000000000000"
@@ -206,6 +303,10 @@ REFUSED = [
     ("notification_channel", 'name = "x", kind = "pigeon"', "kind"),
     ("webhook", 'name = "x", url = "http://10.0.0.1/"', "url"),
     ("cloud_account", 'name = "x", cloud = "aws"', "role_arn"),
+    ("backup_location", 'name = "x", kind = "s3", bucket = "b"', "access_key_id"),
+    ("backup_location", 'name = "x", kind = "folder", bucket = "b"', "kind"),
+    ("log_archive", f'cluster_id = "{NO_CLUSTER}"', "There is no such cluster"),
+    ("drill_schedule", f'cluster_id = "{NO_CLUSTER}", cron = "0 3 * * *"', "There is no such cluster"),
 ]
 
 

@@ -210,6 +210,46 @@ def test_roles_of_groups_are_kept_as_written(product: Product, terraform: Terraf
     assert product.call("GET", "/organisation/group-roles")["items"] == []
 
 
+def test_access_settings_are_kept_as_written_and_stay_when_they_are_forgotten(product: Product, terraform: Terraform):
+    path, address = "/organisation/access-settings", "ringmaster_access_settings.ours"
+    settings = 'resource "ringmaster_access_settings" "ours" {\n  token_days_max = 90\n}\n'
+    terraform.write(settings)
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    told = terraform.values(address)
+    ours = product.call("GET", "/organisation")["id"]
+    assert (told["id"], told["token_days_default"], told["password_sign_in"]) == (ours, 0, True)
+
+    # What the server would refuse is an error of the plan.
+    for more, words in (
+        ("second_factor_required = true", "second factor"),
+        ("token_days_default = 100", "90 at most"),
+        ("token_days_default = -1", "token_days_default"),
+    ):
+        terraform.write(settings.replace("}", f"  {more}\n}}"))
+        refused = terraform.plan()
+        assert refused.code == 1, more
+        assert words in refused.error(), refused.error()
+
+    changed = settings.replace("90", "0").replace("}", "  password_sign_in = false\n}")
+    terraform.write(changed)
+    assert terraform.plan().changes == {address: "update"}
+    assert (applied := terraform.apply()).code == 0, applied.text
+    assert (again := terraform.plan()).code == 0, again.text
+    now = product.call("GET", path)
+    assert (now["token_days_max"], now["password_sign_in"], now["deletes_need_two"]) == (None, False, False)
+    product.call("PATCH", path, {"password_sign_in": True})
+    assert terraform.plan().changes == {address: "update"}
+
+    terraform.do("state", "rm", address)
+    terraform.write(settings.replace("90", "0"))
+    _comes_back(terraform, settings.replace("90", "0"), {address: ours})
+    assert (again := terraform.plan()).code == 0, again.text
+    gone = terraform.destroy()
+    assert gone.code == 0, gone.text
+    assert "The access settings stay as they are" in gone.warning()
+
+
 KEPT = """
 resource "ringmaster_backup" "before" {
   cluster_id = ringmaster_cluster.it.id

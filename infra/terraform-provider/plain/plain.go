@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"ringmaster/terraform-provider/client"
@@ -31,6 +32,9 @@ type Kind[M any] struct {
 	// Plan judges what is planned before anything is done: what it finds wrong is an error of the plan. `now` is nil for what is
 	// to go, `before` for what is to be made; it may make values of `now` unknown that only the apply will tell. May be nil.
 	Plan func(ctx context.Context, c *client.Client, now, before *M, found *diag.Diagnostics)
+	// Secret takes write-only attributes over from the configuration, the only place that has them, before Create and Update; and
+	// with nil takes them out again, so that no state gets them. May be nil.
+	Secret func(m, configuration *M)
 	// Import is the attributes that an id to import names, in order, separated by slashes. Empty: id.
 	Import []string
 }
@@ -82,7 +86,11 @@ func (p *plain[M]) Create(ctx context.Context, request resource.CreateRequest, r
 	if response.Diagnostics.Append(request.Plan.Get(ctx, &model)...); response.Diagnostics.HasError() {
 		return
 	}
+	if p.secrets(ctx, request.Config, &model, &response.Diagnostics); response.Diagnostics.HasError() {
+		return
+	}
 	operation, err := p.kind.Create(ctx, p.client, &model)
+	p.forget(&model)
 	if err != nil {
 		Refused(&response.Diagnostics, "Not created", err)
 		return
@@ -94,6 +102,21 @@ func (p *plain[M]) Create(ctx context.Context, request resource.CreateRequest, r
 	if Follow(ctx, p.client, operation, &response.Diagnostics) {
 		p.read(ctx, &model, &response.Diagnostics)
 		response.Diagnostics.Append(response.State.Set(ctx, &model)...)
+	}
+}
+
+func (p *plain[M]) secrets(ctx context.Context, of tfsdk.Config, model *M, found *diag.Diagnostics) {
+	if p.kind.Secret == nil {
+		return
+	}
+	var configuration M
+	found.Append(of.Get(ctx, &configuration)...)
+	p.kind.Secret(model, &configuration)
+}
+
+func (p *plain[M]) forget(model *M) {
+	if p.kind.Secret != nil {
+		p.kind.Secret(model, nil)
 	}
 }
 
@@ -126,7 +149,11 @@ func (p *plain[M]) Update(ctx context.Context, request resource.UpdateRequest, r
 	if response.Diagnostics.HasError() {
 		return
 	}
+	if p.secrets(ctx, request.Config, &model, &response.Diagnostics); response.Diagnostics.HasError() {
+		return
+	}
 	operation, err := p.kind.Update(ctx, p.client, &model, before)
+	p.forget(&model)
 	if err != nil {
 		Refused(&response.Diagnostics, "Not changed", err)
 		return

@@ -13,10 +13,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"ringmaster/terraform-provider/accesssettings"
 	"ringmaster/terraform-provider/alertrule"
 	"ringmaster/terraform-provider/allowlistentry"
 	"ringmaster/terraform-provider/apitoken"
 	"ringmaster/terraform-provider/backup"
+	"ringmaster/terraform-provider/backuplocation"
 	"ringmaster/terraform-provider/backupschedule"
 	"ringmaster/terraform-provider/budget"
 	"ringmaster/terraform-provider/catalogue"
@@ -27,9 +29,11 @@ import (
 	"ringmaster/terraform-provider/cqlgrant"
 	"ringmaster/terraform-provider/cqlrole"
 	"ringmaster/terraform-provider/cqlschema"
+	"ringmaster/terraform-provider/drillschedule"
 	"ringmaster/terraform-provider/grouprole"
 	"ringmaster/terraform-provider/inventory"
 	"ringmaster/terraform-provider/lists"
+	"ringmaster/terraform-provider/logarchive"
 	"ringmaster/terraform-provider/member"
 	"ringmaster/terraform-provider/networkconnection"
 	"ringmaster/terraform-provider/notificationchannel"
@@ -123,9 +127,9 @@ func (r *ringmaster) Configure(ctx context.Context, request provider.ConfigureRe
 
 func (r *ringmaster) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		alertrule.New, allowlistentry.New, backup.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
+		accesssettings.New, alertrule.New, allowlistentry.New, backup.New, backuplocation.New, backupschedule.New, budget.New, cloudaccount.New, cluster.New, cqlgrant.New, cqlrole.New,
 		cqlschema.NewKeyspace, cqlschema.NewTable,
-		grouprole.New, member.New, networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, restore.New,
+		drillschedule.New, grouprole.New, logarchive.New, member.New, networkconnection.NewEndpoint, networkconnection.NewPeering, notificationchannel.New, repairschedule.New, restore.New,
 		role.New, serviceaccount.New, webhook.New,
 	}
 }

@@ -18,6 +18,19 @@ resource "ringmaster_backup_schedule" "nightly" {
   keep_days  = 30
 }
 
+# Any moment of the last week can be restored.
+resource "ringmaster_log_archive" "it" {
+  cluster_id = data.ringmaster_cluster.it.id
+  keep_days  = 7
+}
+
+# Every Sunday the newest backup is restored for a trial.
+resource "ringmaster_drill_schedule" "weekly" {
+  cluster_id = data.ringmaster_cluster.it.id
+  cron       = "0 5 * * 0"
+  shape      = "one"
+}
+
 resource "ringmaster_repair_schedule" "it" {
   cluster_id  = data.ringmaster_cluster.it.id
   every_hours = 168
