@@ -59,9 +59,27 @@ def test_what_exists_is_exported_and_a_plan_of_it_has_nothing_to_do(
     done = subprocess.run(command, env=dict(terraform.environment), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     written = (other.folder / "ringmaster.tf").read_text()
-    for kind in ("cluster", "allowlist_entry", "cql_role", "cql_grant", "backup_schedule", "repair_schedule"):
+    for kind in (
+        "cluster",
+        "allowlist_entry",
+        "cql_role",
+        "cql_grant",
+        "backup_schedule",
+        "repair_schedule",
+        "log_archive",
+    ):
         assert f'resource "ringmaster_{kind}"' in written
-    for kind in ("alert_rule", "budget", "cloud_account", "member", "role", "group_role", "service_account"):
+    for kind in (
+        "alert_rule",
+        "budget",
+        "cloud_account",
+        "member",
+        "role",
+        "group_role",
+        "service_account",
+        "drill_schedule",
+        "access_settings",
+    ):
         assert f'resource "ringmaster_{kind}"' in written
     assert "# Not exported: the receiver programs" in written
 

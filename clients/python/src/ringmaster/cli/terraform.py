@@ -94,9 +94,9 @@ def tf() -> None:
 def export(session: Session, out: Path | None) -> None:
     """Write configuration and import blocks for what the organisation has.
 
-    Clusters with their allowlists, database roles and grants, schedules and changed alert rules; budgets, cloud
-    accounts, members, roles, groups with roles and service accounts. What cannot be taken over is named in comments
-    at the end.
+    Clusters with their allowlists, database roles and grants, schedules, archives of commit logs and changed alert
+    rules; budgets, cloud accounts, members, roles, groups with roles, service accounts and access
+    settings. What cannot be taken over is named in comments at the end.
 
     \b
     ringmaster tf export --out ringmaster.tf && terraform init && terraform plan
@@ -136,6 +136,12 @@ def _exported(session: Session) -> Configuration:
             continue
         said = {name: one[name] for name in ("name", "description", "contact")}
         made.add("ringmaster_service_account", one["name"], one["id"], {**said, **_held(one, roles)})
+    _access_settings(session, made)
+    for one in _every(session, "/api/v1/backup-locations"):
+        if not one["operators"]:
+            made.notes.append(
+                f"the backup location {one['name']}, whose keys the API does not tell; its id is {one['id']}"
+            )
     for one in _every(session, "/api/v1/alert-receivers"):
         made.notes.append(f"the receiver {one['name']}, whose address or key the API does not tell")
     return made
@@ -149,6 +155,16 @@ def _every(session: Session, path: str) -> Iterator[dict[str, Any]]:
         if not page.get("next_cursor"):
             return
         query["cursor"] = page["next_cursor"]
+
+
+def _access_settings(session: Session, made: Configuration) -> None:
+    now = session.get("/api/v1/organisation/access-settings")
+    said = {
+        "token_days_default": now["token_days_default"] or 0,
+        "token_days_max": now["token_days_max"] or 0,
+        **{word: now[word] for word in ("deletes_need_two", "password_sign_in", "second_factor_required")},
+    }
+    made.add("ringmaster_access_settings", "ours", session.get("/api/v1/organisation")["id"], said)
 
 
 def _held(one: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Any]:
@@ -236,6 +252,7 @@ def _cluster(session: Session, made: Configuration, cluster_id: str, accounts: M
         words = ("enabled", "every_hours", "intensity", "parallelism")
         said = {word: repairs[word] for word in words}
         made.add("ringmaster_repair_schedule", name, cluster_id, of | said)
+    _kept_for_restores(session, made, at, cluster_id, name, of)
     for rule in session.get(f"{at}/alert-rules")["items"]:
         if rule["changed"]:
             _alert_rule(made, rule, cluster_id, name, of)
@@ -269,9 +286,26 @@ def _backup_schedule(
         *("name", "cron", "interval_minutes", "time_zone", "location_id", "second_location_id", "keep_days"),
         *("keep_count", "keep_after_deletion_days", "lock_days", "rate_mib_per_second", "enabled"),
     )
-    chosen = [".".join(filter(None, (each["keyspace"], each["table"]))) for each in one["selection"]]
-    said = {word: one[word] for word in words} | {"keyspaces": chosen or None}
+    said = {word: one[word] for word in words} | {"keyspaces": _chosen(one)}
     made.add("ringmaster_backup_schedule", f"{name}_{one['name']}", f"{cluster_id}/{one['id']}", {**of, **said})
+
+
+def _chosen(one: Mapping[str, Any]) -> list[str] | None:
+    return [".".join(filter(None, (each["keyspace"], each["table"]))) for each in one["selection"]] or None
+
+
+def _kept_for_restores(
+    session: Session, made: Configuration, at: str, cluster_id: str, name: str, of: dict[str, Any]
+) -> None:
+    """The archive of commit logs, if there ever was one, and the schedule of drills."""
+    archive = session.get(f"{at}/log-archive")
+    if archive["keep_days"] is not None:
+        said = {word: archive[word] for word in ("enabled", "keep_days", "interval_seconds", "location_id")}
+        made.add("ringmaster_log_archive", name, cluster_id, of | said)
+    if drills := session.get(f"{at}/drills/overview")["schedule"]:
+        words = ("cron", "interval_minutes", "time_zone", "shape", "compare_live", "enabled")
+        said = {word: drills[word] for word in words} | {"keyspaces": _chosen(drills)}
+        made.add("ringmaster_drill_schedule", name, cluster_id, of | said)
 
 
 def _alert_rule(made: Configuration, rule: Mapping[str, Any], cluster_id: str, name: str, of: dict[str, Any]) -> None:
