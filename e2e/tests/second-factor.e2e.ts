@@ -126,7 +126,8 @@ test("people have a second factor, the organisation requires it, and an administ
 
   await test.step("an administrator resets it, and the member is signed out", async () => {
     await page.reload();
-    await page.getByRole("button", { name: `Reset factor of ${member.email}` }).click();
+    await page.getByRole("button", { name: `Actions for ${member.email}` }).click();
+    await page.getByRole("menuitem", { name: "Reset factor …" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
     await expect(page.getByText(`${member.email} signs in with the password alone now.`)).toBeVisible();
     await there.goto("/clusters");

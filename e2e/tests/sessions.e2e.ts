@@ -24,7 +24,8 @@ test("a person sees where they are signed in and ends the other browser", async 
 
 test("an administrator sees where a member is signed in", async ({ ownerPage: page }) => {
   await page.goto("/members");
-  await page.getByRole("button", { name: `Sessions of ${instance().email}` }).click();
+  await page.getByRole("button", { name: `Actions for ${instance().email}` }).click();
+  await page.getByRole("menuitem", { name: "Sessions …" }).click();
   const dialog = page.getByRole("dialog", { name: `Sessions of ${instance().email}` });
   await expect(dialog.getByText("This one")).toHaveCount(1);
   await expect(dialog.getByRole("button", { name: "End all" })).toBeEnabled();

@@ -1,5 +1,4 @@
 import Box from "@cloudscape-design/components/box";
-import ButtonDropdown from "@cloudscape-design/components/button-dropdown";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
@@ -19,6 +18,7 @@ import {
 import { ActionButton } from "../components/action-button";
 import { Moment } from "../components/moment";
 import { RouteLink } from "../components/route-link";
+import { RowMenu } from "../components/row-menu";
 import { SecretModal } from "../components/secret-modal";
 import { RoleCreateModal } from "../forms/role-create";
 import { RoleDeleteModal } from "../forms/role-delete";
@@ -115,24 +115,15 @@ export function ClusterRoles({ cluster, reading }: { cluster: Cluster; reading: 
             id: "actions",
             header: "Actions",
             cell: (each) => (
-              <ButtonDropdown
-                variant="inline-icon"
-                expandToViewport
-                ariaLabel={`Actions for ${each.name}`}
-                items={ACTIONS.map(({ id, text }) => {
-                  const rule = each.allowed_actions.find(({ action }) => action === id);
-                  return {
-                    id,
-                    text,
-                    disabled: !rule?.allowed,
-                    disabledReason: rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now."),
-                  };
-                })}
-                onItemClick={({ detail }) => {
+              <RowMenu
+                name={each.name}
+                actions={ACTIONS}
+                allowed={each.allowed_actions}
+                onAction={(id) => {
                   const target = { path: { ...path, role: each.name } };
-                  if (detail.id === "rotate_role_password") rotate.mutate(target);
-                  else if (detail.id === "reveal_role_password") reveal.mutate(target);
-                  else setOpen({ action: detail.id as "grant_role" | "delete_role", name: each.name });
+                  if (id === "rotate_role_password") rotate.mutate(target);
+                  else if (id === "reveal_role_password") reveal.mutate(target);
+                  else setOpen({ action: id, name: each.name });
                 }}
               />
             ),

@@ -28,6 +28,7 @@ import { Moment } from "../components/moment";
 import { QueryView } from "../components/query-view";
 import { roleName } from "../components/roles";
 import { RowButton } from "../components/row-button";
+import { RowMenu } from "../components/row-menu";
 import { SecretModal } from "../components/secret-modal";
 import { InvitationCreateModal } from "../forms/invitation-create";
 import { MemberRoleModal } from "../forms/member-role";
@@ -38,6 +39,8 @@ import { CursorTable } from "../table/cursor-table";
 import { lastCursor } from "../util/search";
 
 const route = getRouteApi("/console/members");
+
+type MemberAction = "change_member_role" | "sessions" | "reset_member_second_factor" | "remove_member";
 
 const ANY = { value: "", label: "All members" };
 const STATES = [ANY, { value: "true", label: "Active" }, { value: "false", label: "Deactivated" }];
@@ -64,7 +67,12 @@ export function MembersPage() {
       <CursorTable
         noun="members"
         page={members}
-        columns={columns(user?.id, mayInvite, setChanging, setRemoving, setWatching, setResetting)}
+        columns={columns(user?.id, mayInvite, {
+          change_member_role: setChanging,
+          sessions: setWatching,
+          reset_member_second_factor: setResetting,
+          remove_member: setRemoving,
+        })}
         cursors={after}
         onCursors={(cursors) => void navigate({ search: { active, after: cursors } })}
         filter={
@@ -144,10 +152,7 @@ export function MembersPage() {
 function columns(
   ownId: string | undefined,
   maySeeSessions: boolean,
-  onChange: (member: Member) => void,
-  onRemove: (member: Member) => void,
-  onSessions: (member: Member) => void,
-  onReset: (member: Member) => void,
+  chosen: Record<MemberAction, (member: Member) => void>,
 ): TableProps.ColumnDefinition<Member>[] {
   return [
     {
@@ -193,41 +198,21 @@ function columns(
       id: "actions",
       header: "Actions",
       cell: (member) => (
-        <SpaceBetween direction="horizontal" size="m">
-          <RowButton
-            action="change_member_role"
-            allowed={member.allowed_actions}
-            ariaLabel={`Change role of ${member.email}`}
-            onClick={() => onChange(member)}
-          >
-            Change role
-          </RowButton>
-          <Button
-            variant="inline-link"
-            ariaLabel={`Sessions of ${member.email}`}
-            disabled={!maySeeSessions}
-            disabledReason={maySeeSessions ? undefined : "Your role may not see where members are signed in."}
-            onClick={() => onSessions(member)}
-          >
-            Sessions
-          </Button>
-          <RowButton
-            action="reset_member_second_factor"
-            allowed={member.allowed_actions}
-            ariaLabel={`Reset factor of ${member.email}`}
-            onClick={() => onReset(member)}
-          >
-            Reset factor
-          </RowButton>
-          <RowButton
-            action="remove_member"
-            allowed={member.allowed_actions}
-            ariaLabel={`Remove ${member.email}`}
-            onClick={() => onRemove(member)}
-          >
-            Remove
-          </RowButton>
-        </SpaceBetween>
+        <RowMenu
+          name={member.email}
+          actions={[
+            { id: "change_member_role", text: "Change role …" },
+            {
+              id: "sessions",
+              text: "Sessions …",
+              refusal: maySeeSessions ? null : "Your role may not see where members are signed in.",
+            },
+            { id: "reset_member_second_factor", text: "Reset factor …" },
+            { id: "remove_member", text: "Remove …" },
+          ]}
+          allowed={member.allowed_actions}
+          onAction={(id) => chosen[id](member)}
+        />
       ),
     },
   ];
