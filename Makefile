@@ -72,14 +72,8 @@ generate: ## make the committed files that are made from others
 sbom: ## what is delivered, as a CycloneDX file: .cache/sbom.json
 	@$(VENV) -m infra.local.sbom
 
-# Of the three, each is asked whatever the others found. Needs the databases of npm, PyPI and Go on the internet.
 audit: ## ask vulnerability databases about what is delivered
-	@failed=0; \
-	.venv/bin/npm --prefix frontend audit --omit=dev || failed=1; \
-	$(UV) tool run pip-audit --require-hashes --disable-pip -r requirements.txt || failed=1; \
-	for module in images/agent infra/terraform-provider; do \
-	  (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...) || failed=1; \
-	done; exit $$failed
+	@$(VENV) -m infra.local.audit $(ARGUMENTS)
 
 lock: ## pin Python's packages anew after pyproject.toml changed; U=name upgrades one
 	$(UV) pip compile --quiet pyproject.toml --universal --generate-hashes --no-header $(U:%=-P %) -o requirements.txt
