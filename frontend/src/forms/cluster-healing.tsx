@@ -7,9 +7,11 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Toggle from "@cloudscape-design/components/toggle";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Cluster, refresh, toApiError, updateClusterMutation } from "../api";
+import { type Cluster, editableCluster, refresh, toApiError, updateClusterMutation } from "../api";
 import { ActionButton } from "../components/action-button";
+import { ChangedMeanwhile } from "../components/changed-meanwhile";
 import { ErrorBox } from "../components/error-box";
+import { useEdit } from "../hooks/use-edit";
 import { toast } from "../hooks/use-toasts";
 
 /** Termination protection, and what happens by itself when a node is broken. */
@@ -19,15 +21,21 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
   const [perDay, setPerDay] = useState(String(cluster.healing.replacements_per_day));
   // While it is being saved the switch shows what was asked for.
   const [asked, setAsked] = useState<boolean>();
-  const update = useMutation({
-    ...updateClusterMutation(),
-    onSuccess: () => {
-      toast({ type: "success", content: "Saved." });
-      return refresh();
-    },
+  const onSuccess = () => {
+    toast({ type: "success", content: "Saved." });
+    return refresh();
+  };
+  const update = useMutation({ ...updateClusterMutation(), onSuccess });
+  const edit = useEdit({
+    editable: editableCluster(cluster.id),
+    opened: cluster,
+    edited: (found) => found.healing,
+    onSuccess,
   });
   const path = { cluster_id: cluster.id };
-  const error = update.isError ? toApiError(update.error, undefined) : undefined;
+  const problem = edit.error ?? update.error;
+  const error = problem ? toApiError(problem, undefined) : undefined;
+  const wish = { healing: { mode, grace_seconds: Number(grace), replacements_per_day: Number(perDay) } };
   return (
     <SpaceBetween size="l">
       {error && <ErrorBox error={error} />}
@@ -61,15 +69,8 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
                 ariaLabel="Save self-healing"
                 action="update_cluster"
                 allowed={cluster.allowed_actions}
-                loading={update.isPending}
-                onClick={() =>
-                  update.mutate({
-                    path,
-                    body: {
-                      healing: { mode, grace_seconds: Number(grace), replacements_per_day: Number(perDay) },
-                    },
-                  })
-                }
+                loading={edit.isPending}
+                onClick={() => edit.save(wish)}
               >
                 Save
               </ActionButton>
@@ -80,6 +81,17 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
         }
       >
         <SpaceBetween size="m">
+          <ChangedMeanwhile
+            edit={edit}
+            words={wordsOf}
+            onLoad={({ healing }) => {
+              setMode(healing.mode);
+              setGrace(String(healing.grace_seconds));
+              setPerDay(String(healing.replacements_per_day));
+              edit.load();
+            }}
+            onSaveOver={() => edit.saveOver(wish)}
+          />
           <RadioGroup
             ariaLabel="Self-healing"
             value={mode}
@@ -122,6 +134,12 @@ export function ClusterHealingForm({ cluster }: { cluster: Cluster }) {
     </SpaceBetween>
   );
 }
+
+const wordsOf = ({ healing }: Cluster) => ({
+  "Self-healing": healing.mode === "act" ? "mend it" : "tell me only",
+  "Grace time in seconds": String(healing.grace_seconds),
+  "Replacements per day": String(healing.replacements_per_day),
+});
 
 function mayUpdate(cluster: Cluster): boolean {
   return cluster.allowed_actions.some(({ action, allowed }) => action === "update_cluster" && allowed);
