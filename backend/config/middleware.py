@@ -6,6 +6,7 @@ from time import perf_counter
 
 import structlog
 from django.conf import settings
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -37,6 +38,19 @@ _SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+
+class Sessions(SessionMiddleware):
+    """Takes a session's cookie back from who signs out, and from nobody else.
+
+    Django's also does from whoever comes with a key that is not known. A console asks several things at once: when one
+    of them gives the session a new key, the answer to another one must not take that away.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if request.session.is_empty() and not request.session.modified:
+            request.COOKIES.pop(settings.SESSION_COOKIE_NAME, None)
+        return super().process_response(request, response)
 
 
 class RequestEdge:

@@ -52,7 +52,7 @@ INSTALLED_APPS = [
 # sessions; CSRF is enforced there too, for sessions only (accounts/authentication.py).
 MIDDLEWARE = [
     "backend.config.middleware.RequestEdge",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "backend.config.middleware.Sessions",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]

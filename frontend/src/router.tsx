@@ -31,6 +31,7 @@ import {
   identityProvidersQuery,
   imagesQuery,
   invitationsQuery,
+  isStillSignedIn,
   membersQuery,
   nodeQuery,
   nodeTuningQuery,
@@ -505,9 +506,9 @@ export const router = createRouter({
   scrollRestoration: true,
 });
 
-whenSignedOut(() => {
+whenSignedOut(async () => {
   const { pathname, href } = router.state.location;
-  if (pathname === "/sign-in") return;
+  if (pathname === "/sign-in" || (await isStillSignedIn())) return;
   queryClient.clear();
   void router.navigate({ to: "/sign-in", search: { return_to: href } });
 });

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
@@ -167,3 +168,26 @@ def test_a_token_ends_no_session_of_its_own_person_without_the_scope(tenant: Ten
     answer = tenant.api(scopes=[Permission.CLUSTERS_READ]).delete(f"/sessions/{ConsoleSession.objects.get().id}")
     assert answer.status_code == 404
     assert signed_in(here)
+
+
+def test_an_answer_to_an_old_key_does_not_take_the_new_one_away(tenant: Tenant):
+    here = browser(tenant.owner.email)
+    cookie = here.client.cookies[settings.SESSION_COOKIE_NAME]
+    key = cookie.value
+    session = here.client.session
+    session.cycle_key()
+    session.save()
+    late = here.get("/organisation")
+    assert late.status_code == 401
+    assert settings.SESSION_COOKIE_NAME not in late.cookies
+    here.client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    assert session.session_key != key
+    assert signed_in(here)
+
+
+def test_signing_out_takes_the_cookie_back(tenant: Tenant):
+    here = browser(tenant.owner.email)
+    answer = here.client.delete("/_allauth/browser/v1/auth/session", headers=here.headers)
+    assert answer.status_code == 401  # as allauth says that nobody is signed in
+    assert answer.cookies[settings.SESSION_COOKIE_NAME]["max-age"] == 0
+    assert not signed_in(here)

@@ -1,11 +1,11 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ApiError, PASSWORD_NEEDED } from "./errors";
 
-let onSignedOut: () => void = () => undefined;
+let onSignedOut: () => void | Promise<void> = () => undefined;
 let onFactorNeeded: () => void = () => undefined;
 
-/** The router says here where to go when the session has ended. */
-export function whenSignedOut(go: () => void): void {
+/** The router says here where to go when the session has ended, as a refused request makes one think. */
+export function whenSignedOut(go: () => void | Promise<void>): void {
   onSignedOut = go;
 }
 
@@ -17,7 +17,7 @@ export function whenFactorNeeded(go: () => void): void {
 /** Every error of the API passes here once. */
 export function watchForEndOfSession(error: unknown): void {
   if (!(error instanceof ApiError)) return;
-  if (error.status === 401 && error.code !== PASSWORD_NEEDED) onSignedOut();
+  if (error.status === 401 && error.code !== PASSWORD_NEEDED) void onSignedOut();
   if (error.code === "second_factor_needed") onFactorNeeded();
 }
 

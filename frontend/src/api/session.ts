@@ -27,6 +27,32 @@ export const sessionQuery = queryOptions({
   staleTime: 5 * 60 * 1000,
 });
 
+const ONE_ANSWER_MS = 5000;
+let answer: Promise<boolean> | undefined;
+
+/**
+ * Whether a refused request was only late: one that was on its way while the session got another key, as it does when a
+ * second factor is set up or removed. All that are refused within some seconds have one answer; is it yes, everything is
+ * asked for anew.
+ */
+export function isStillSignedIn(): Promise<boolean> {
+  if (answer === undefined) {
+    answer = askAgain();
+    setTimeout(() => {
+      answer = undefined;
+    }, ONE_ANSWER_MS);
+  }
+  return answer;
+}
+
+async function askAgain(): Promise<boolean> {
+  const session = await fetchSession().catch(() => null);
+  if (!session?.authenticated) return false;
+  queryClient.setQueryData(sessionQuery.queryKey, session);
+  void queryClient.invalidateQueries();
+  return true;
+}
+
 /** Who is signed in. Only used below the console layout, whose loader has fetched it. */
 export function useSession(): Session {
   return useSuspenseQuery(sessionQuery).data;
