@@ -47,7 +47,7 @@ class Sessions(SessionMiddleware):
     of them gives the session a new key, the answer to another one must not take that away.
     """
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         if request.session.is_empty() and not request.session.modified:
             request.COOKIES.pop(settings.SESSION_COOKIE_NAME, None)
         return super().process_response(request, response)
