@@ -260,3 +260,15 @@ def test_tables_and_whole_keyspaces_that_are_there_are_backed_up(
     )
     selection = [{"keyspace": "shop", "table": "orders"}, {"keyspace": "shop"}]
     assert api.post(path(active, "backups"), {"selection": selection}).status_code == 202
+
+
+@pytest.mark.parametrize("machine_type", ["mars.large", "¸", " ", "x" * 100, "a\0b"])
+def test_a_drill_on_a_machine_type_that_is_none_is_refused(
+    api: ApiClient, active: Cluster, operators: BackupLocation, machine_type: str
+):
+    finished(active, operators)
+    for address in ("drills/plan", "drills"):
+        answer = api.post(path(active, address), {"machine_type": machine_type})
+        assert answer.status_code == 422, answer.content
+        assert answer.json()["error"]["field"] == "machine_type"
+    assert not Operation.objects.filter(kind="restore_drill").exists()
