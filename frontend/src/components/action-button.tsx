@@ -1,5 +1,6 @@
 import Button, { type ButtonProps } from "@cloudscape-design/components/button";
 import type { AllowedAction } from "../api";
+import { reasonAgainst } from "../util/allowed";
 
 interface Props
   extends Pick<ButtonProps, "variant" | "loading" | "loadingText" | "iconName" | "ariaLabel" | "onClick" | "children"> {
@@ -10,13 +11,6 @@ interface Props
 
 /** A button for something the API allows or not; where it does not, it says why. */
 export function ActionButton({ action, allowed, ...button }: Props) {
-  const rule = allowed.find((each) => each.action === action);
-  const isAllowed = rule?.allowed ?? false;
-  return (
-    <Button
-      {...button}
-      disabled={!isAllowed}
-      disabledReason={isAllowed ? undefined : (rule?.reason ?? "This is not possible now.")}
-    />
-  );
+  const reason = reasonAgainst(action, allowed);
+  return <Button {...button} disabled={reason !== undefined} disabledReason={reason} />;
 }

@@ -17,6 +17,7 @@ import {
 import { useNow } from "../hooks/use-now";
 import { toast } from "../hooks/use-toasts";
 import { againstDuration, againstThreshold, amountText, durationText, readAmount } from "../util/alert-amounts";
+import { reasonAgainst } from "../util/allowed";
 import { SeverityBadge } from "./alert-parts";
 import { Moment } from "./moment";
 import { RowButton } from "./row-button";
@@ -32,8 +33,7 @@ export function AlertRules({ cluster, rules }: { cluster: Cluster; rules: Rules 
       toast({ type: "error", header: message, content: hint });
     },
   });
-  const may = rules.allowed_actions.find(({ action }) => action === "update_alert_rule");
-  const reason = may?.allowed ? undefined : (may?.reason ?? "This is not possible now.");
+  const reason = reasonAgainst("update_alert_rule", rules.allowed_actions);
   const save = (rule: AlertRule, body: AlertRuleUpdate) =>
     update.mutateAsync({ path: { cluster_id: cluster.id, rule: rule.rule }, body });
 

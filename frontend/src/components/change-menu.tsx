@@ -8,12 +8,13 @@ import { ClusterMachineTypeModal } from "../forms/cluster-machine-type";
 import { ClusterScaleModal } from "../forms/cluster-scale";
 import { ClusterUpgradeModal } from "../forms/cluster-upgrade";
 import { TestDriveExtendModal, TestDriveKeepModal } from "../forms/test-drive";
+import { reasonAgainst } from "../util/allowed";
 
 /** Everything that can be done to a cluster. The plan in each dialog says what would happen, or why it cannot. */
 export function ChangeMenu({ cluster }: { cluster: Cluster }) {
   const [open, setOpen] = useState<string | null>(null);
-  const change = reasonAgainst(cluster, "change_cluster");
-  const remove = reasonAgainst(cluster, "delete_cluster");
+  const change = reasonAgainst("change_cluster", cluster.allowed_actions);
+  const remove = reasonAgainst("delete_cluster", cluster.allowed_actions);
   const item = (id: string, text: string) => ({
     id,
     text,
@@ -96,7 +97,7 @@ function OpenChange({ cluster, what, onDismiss }: { cluster: Cluster; what: stri
 
 function testDriveItems(cluster: Cluster) {
   const item = (id: string, text: string) => {
-    const reason = reasonAgainst(cluster, id);
+    const reason = reasonAgainst(id, cluster.allowed_actions);
     return { id, text, disabled: reason !== undefined, disabledReason: reason };
   };
   return [item("extend_test_drive", "Extend test drive …"), item("keep_test_drive", "Keep cluster …")];
@@ -104,8 +105,3 @@ function testDriveItems(cluster: Cluster) {
 
 const ROLLING_RESTART: ClusterChange = { kind: "rolling_restart" };
 const ROTATE_CERTIFICATES: ClusterChange = { kind: "rotate_certificates" };
-
-function reasonAgainst(cluster: Cluster, action: string): string | undefined {
-  const rule = cluster.allowed_actions.find((each) => each.action === action);
-  return rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now.");
-}

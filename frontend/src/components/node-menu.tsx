@@ -1,8 +1,9 @@
-import ButtonDropdown from "@cloudscape-design/components/button-dropdown";
 import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Cluster, Node } from "../api";
 import { ChangeModal } from "../forms/change-modal";
+import { reasonAgainst } from "../util/allowed";
+import { RowMenu } from "./row-menu";
 
 const ACTIONS = [
   { id: "restart_node", text: "Restart", title: "Restart" },
@@ -26,23 +27,17 @@ export function NodeMenu({ cluster, node }: { cluster: Cluster; node: Node }) {
   const action = ACTIONS.find(({ id }) => id === open);
   return (
     <>
-      <ButtonDropdown
-        variant="inline-icon"
-        expandToViewport
-        ariaLabel={`Actions for ${node.name}`}
+      <RowMenu<NodeAction | "ask">
+        name={node.name}
         items={[
-          ...ACTIONS.map(({ id, text }) => {
-            const rule = node.allowed_actions.find((each) => each.action === id);
-            return {
-              id,
-              text: `${text} …`,
-              disabled: !rule?.allowed,
-              disabledReason: rule?.allowed ? undefined : (rule?.reason ?? "This is not possible now."),
-            };
-          }),
+          ...ACTIONS.map(({ id, text }) => ({
+            id,
+            text: `${text} …`,
+            reason: reasonAgainst(id, node.allowed_actions),
+          })),
           { id: "ask", text: "Ask, or run a command" },
         ]}
-        onItemClick={({ detail }) => (detail.id === "ask" ? void ask() : setOpen(detail.id as NodeAction))}
+        onAction={(id) => (id === "ask" ? void ask() : setOpen(id))}
       />
       {action && (
         <ChangeModal

@@ -1,5 +1,6 @@
 import Button from "@cloudscape-design/components/button";
 import type { AllowedAction } from "../api";
+import { reasonAgainst } from "../util/allowed";
 
 /** A small button at the end of a table's row, named after the row. */
 export function RowButton({
@@ -15,14 +16,13 @@ export function RowButton({
   ariaLabel: string;
   onClick: () => void;
 }) {
-  const rule = allowed.find((each) => each.action === action);
-  const isAllowed = rule?.allowed ?? false;
+  const reason = reasonAgainst(action, allowed);
   return (
     <Button
       variant="inline-link"
       ariaLabel={ariaLabel}
-      disabled={!isAllowed}
-      disabledReason={isAllowed ? undefined : (rule?.reason ?? "This is not possible now.")}
+      disabled={reason !== undefined}
+      disabledReason={reason}
       onClick={onClick}
     >
       {children}

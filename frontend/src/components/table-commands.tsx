@@ -11,6 +11,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import type { Cluster, ClusterChange, Node } from "../api";
 import { ChangeModal } from "../forms/change-modal";
+import { reasonAgainst } from "../util/allowed";
 
 type RunCommand = Extract<ClusterChange, { kind: "run_command" }>;
 
@@ -31,9 +32,8 @@ export function TableCommands({ cluster, nodes, node }: { cluster: Cluster; node
   const [chosen, setChosen] = useState<string[]>(node ? [node] : []);
   const [atOnce, setAtOnce] = useState("1");
   const [open, setOpen] = useState(false);
-  const rule = cluster.allowed_actions.find(({ action }) => action === "change_cluster");
   const lacking = !NAME.test(keyspace) || !NAME.test(table) ? "Say which keyspace and table first." : undefined;
-  const reason = rule?.allowed ? lacking : (rule?.reason ?? "This is not possible now.");
+  const reason = reasonAgainst("change_cluster", cluster.allowed_actions) ?? lacking;
   const about = COMMANDS.find(({ value }) => value === command);
   const change: RunCommand = {
     kind: "run_command",

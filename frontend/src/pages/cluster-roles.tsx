@@ -25,6 +25,7 @@ import { RoleDeleteModal } from "../forms/role-delete";
 import { RoleGrantsModal } from "../forms/role-grants";
 import { toast } from "../hooks/use-toasts";
 import { Fold } from "../ui/fold";
+import { reasonAgainst } from "../util/allowed";
 import { count } from "../util/size";
 
 const ACTIONS = [
@@ -117,8 +118,7 @@ export function ClusterRoles({ cluster, reading }: { cluster: Cluster; reading: 
             cell: (each) => (
               <RowMenu
                 name={each.name}
-                actions={ACTIONS}
-                allowed={each.allowed_actions}
+                items={ACTIONS.map((one) => ({ ...one, reason: reasonAgainst(one.id, each.allowed_actions) }))}
                 onAction={(id) => {
                   const target = { path: { ...path, role: each.name } };
                   if (id === "rotate_role_password") rotate.mutate(target);

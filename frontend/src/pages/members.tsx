@@ -36,6 +36,7 @@ import { SecondFactorRequiredModal } from "../forms/second-factor-required";
 import { useTitle } from "../hooks/use-title";
 import { toast } from "../hooks/use-toasts";
 import { CursorTable } from "../table/cursor-table";
+import { reasonAgainst } from "../util/allowed";
 import { lastCursor } from "../util/search";
 
 const route = getRouteApi("/console/members");
@@ -200,22 +201,25 @@ function columns(
       cell: (member) => (
         <RowMenu
           name={member.email}
-          actions={[
-            { id: "change_member_role", text: "Change role …" },
+          items={[
+            ruled("change_member_role", "Change role …", member),
             {
               id: "sessions",
               text: "Sessions …",
-              refusal: maySeeSessions ? null : "Your role may not see where members are signed in.",
+              reason: maySeeSessions ? undefined : "Your role may not see where members are signed in.",
             },
-            { id: "reset_member_second_factor", text: "Reset factor …" },
-            { id: "remove_member", text: "Remove …" },
+            ruled("reset_member_second_factor", "Reset factor …", member),
+            ruled("remove_member", "Remove …", member),
           ]}
-          allowed={member.allowed_actions}
           onAction={(id) => chosen[id](member)}
         />
       ),
     },
   ];
+}
+
+function ruled<Id extends MemberAction>(id: Id, text: string, member: Member) {
+  return { id, text, reason: reasonAgainst(id, member.allowed_actions) };
 }
 
 function RemoveModal({ member, onDismiss }: { member: Member; onDismiss: () => void }) {
