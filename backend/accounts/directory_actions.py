@@ -1,11 +1,13 @@
-"""Every change that a provider's directory makes. Each is one transaction, and counts at once for who is a member.
+"""Who may speak for a provider's directory, and every change that it makes: one transaction each, which counts at once
+for who is a member.
 
 A directory knows people before they come here, so its entries are no accounts. It touches the account of whoever has
 signed in through its provider, and of nobody else: their memberships follow its groups, and who is not active in it
 any more is not active here either.
 """
 
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Sequence
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -23,10 +25,46 @@ from backend.accounts.models import (
     Membership,
 )
 from backend.accounts.models import User as Account
+from backend.accounts.queries import hash_secret
 from backend.accounts.session_actions import end_sessions_of
 from backend.audit import actions as audit
 
+TOKEN_PREFIX = "rmd_"
 _LONGEST = 255
+
+
+def new_token(provider: IdentityProvider) -> str:
+    """By which its directory tells us of people and groups. One from before is good for nothing then."""
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    provider.directory_token_hash = hash_secret(token)
+    provider.save(update_fields=["directory_token_hash"])
+    return token
+
+
+def provider_of_token(token: str) -> IdentityProvider | None:
+    if not token.startswith(TOKEN_PREFIX):
+        return None
+    return IdentityProvider.objects.filter(directory_token_hash=hash_secret(token), disabled_at=None).first()
+
+
+@transaction.atomic
+def forget_directory(provider: IdentityProvider) -> int:
+    """Its token, and all that it told: how many people. Groups are those of sign-ins again, and accounts active."""
+    IdentityProvider.objects.select_for_update().filter(id=provider.id).update(directory_token_hash=None)
+    mine = ExternalIdentity.objects.filter(provider=provider, entry__isnull=False)
+    users = list(mine.values_list("user_id", flat=True))
+    told = DirectoryUser.objects.filter(provider=provider)
+    count = told.count()
+    told.delete()
+    DirectoryGroup.objects.filter(provider=provider).delete()
+    let_accounts_be(users)
+    return count
+
+
+def let_accounts_be(users: Sequence[str]) -> None:
+    """After a directory has nothing more to say of them: active, unless another directory says otherwise."""
+    held = ExternalIdentity.objects.filter(user_id__in=users, entry__active=False).values("user_id")
+    Account.objects.filter(id__in=users, is_active=False).exclude(id__in=held).update(is_active=True)
 
 
 def lock_directory(provider_id: str) -> IdentityProvider:

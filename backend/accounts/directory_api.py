@@ -29,7 +29,6 @@ from backend.accounts import directory, directory_actions
 from backend.accounts.authentication import source_address
 from backend.accounts.directory import PAGE_LIMIT, Group, User
 from backend.accounts.models import DirectoryGroup, DirectoryUser, IdentityProvider
-from backend.accounts.provider_actions import provider_of_directory_token
 from backend.core.errors import request_id_of
 
 CONTENT_TYPE = "application/scim+json"
@@ -83,7 +82,7 @@ def scim(request: HttpRequest, address: str) -> HttpResponse:
 
 def _provider(request: HttpRequest) -> IdentityProvider:
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    provider = provider_of_directory_token(token.strip()) if kind.lower() == "bearer" else None
+    provider = directory_actions.provider_of_token(token.strip()) if kind.lower() == "bearer" else None
     if provider is None:
         raise UnauthorizedException(detail="This is no token of a directory.")
     return provider

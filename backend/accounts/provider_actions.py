@@ -1,7 +1,6 @@
 """Identity providers of the installation: made, changed and taken away by its operator, on the command line."""
 
-import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.sessions.models import Session
@@ -9,25 +8,21 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from backend.accounts.directory_actions import forget_directory, let_accounts_be
 from backend.accounts.group_members import by_provider, take_away
 from backend.accounts.models import (
     ConsoleSession,
-    DirectoryGroup,
-    DirectoryUser,
     ExternalIdentity,
     IdentityProvider,
     Membership,
     Organisation,
-    User,
 )
-from backend.accounts.queries import hash_secret
 from backend.accounts.states import MemberSource
 from backend.core import master_keys
 from backend.core.errors import Conflict, NotFound
 from backend.core.secrets import Sealed
 
 PURPOSE = "oidc-client-secret"
-DIRECTORY_TOKEN_PREFIX = "rmd_"
 
 
 @transaction.atomic
@@ -68,40 +63,6 @@ def client_secret(provider: IdentityProvider) -> str:
         master_key_id=provider.master_key_id,
     )
     return master_keys.opened(sealed, owner=provider.id, purpose=PURPOSE).decode()
-
-
-def new_directory_token(provider: IdentityProvider) -> str:
-    """By which its directory tells us of people and groups. One from before is good for nothing then."""
-    token = DIRECTORY_TOKEN_PREFIX + secrets.token_urlsafe(32)
-    provider.directory_token_hash = hash_secret(token)
-    provider.save(update_fields=["directory_token_hash"])
-    return token
-
-
-def provider_of_directory_token(token: str) -> IdentityProvider | None:
-    if not token.startswith(DIRECTORY_TOKEN_PREFIX):
-        return None
-    return IdentityProvider.objects.filter(directory_token_hash=hash_secret(token), disabled_at=None).first()
-
-
-@transaction.atomic
-def forget_directory(provider: IdentityProvider) -> int:
-    """Its token, and all that it told: how many people. Groups are those of sign-ins again, and accounts active."""
-    IdentityProvider.objects.select_for_update().filter(id=provider.id).update(directory_token_hash=None)
-    mine = ExternalIdentity.objects.filter(provider=provider, entry__isnull=False)
-    users = list(mine.values_list("user_id", flat=True))
-    told = DirectoryUser.objects.filter(provider=provider)
-    count = told.count()
-    told.delete()
-    DirectoryGroup.objects.filter(provider=provider).delete()
-    let_accounts_be(users)
-    return count
-
-
-def let_accounts_be(users: Sequence[str]) -> None:
-    """After a directory has nothing more to say of them: active, unless another directory says otherwise."""
-    held = ExternalIdentity.objects.filter(user_id__in=users, entry__active=False).values("user_id")
-    User.objects.filter(id__in=users, is_active=False).exclude(id__in=held).update(is_active=True)
 
 
 @transaction.atomic

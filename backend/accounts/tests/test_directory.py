@@ -1,7 +1,6 @@
 """SCIM: what a provider's directory tells counts for who signs in through it, at once, and for nobody else."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,10 +12,10 @@ from django.test.client import ClientHandler
 from scim2_client.engines.wsgi import WSGISCIMClient
 from scim2_tester import Status, check_server
 
-from backend.accounts import provider_actions
+from backend.accounts import directory_actions, provider_actions
 from backend.accounts.models import ApiToken, DirectoryUser, IdentityProvider, Membership, User
 from backend.accounts.states import Role
-from backend.accounts.tests.providers import Browser, LyingProvider, known, lying_provider
+from backend.accounts.tests.providers import Browser, LyingProvider, known
 from backend.accounts.tests.test_group_roles import mapped, signed_in
 from backend.audit.models import AuditRecord
 from backend.conftest import ApiClient, Tenant
@@ -27,22 +26,11 @@ AWAY = {"op": "replace", "path": "active", "value": False}
 PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 
 
-@pytest.fixture
-def liar() -> Iterator[LyingProvider]:
-    with lying_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def corp(liar: LyingProvider, db: None) -> IdentityProvider:
-    return known(liar.issuer)
-
-
 class Directory:
     """As an identity provider speaks to us."""
 
     def __init__(self, provider: IdentityProvider) -> None:
-        self.token = provider_actions.new_directory_token(provider)
+        self.token = directory_actions.new_token(provider)
         self.client = Client(enforce_csrf_checks=True, raise_request_exception=False)
 
     def __call__(self, method: str, path: str, body: object = None) -> Any:

@@ -1,6 +1,5 @@
 """Members by their groups at an identity provider: who may say so, and what each sign-in makes of it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,17 +14,6 @@ from backend.conftest import ApiClient, Tenant
 
 PATH = "/organisation/group-roles"
 SETTINGS = "/organisation/access-settings"
-
-
-@pytest.fixture
-def liar() -> Iterator[LyingProvider]:
-    with lying_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def corp(liar: LyingProvider, db: None) -> IdentityProvider:
-    return known(liar.issuer)
 
 
 def mapped(api: ApiClient, corp: IdentityProvider, group: str, role: str, **more: Any) -> dict[str, Any]:

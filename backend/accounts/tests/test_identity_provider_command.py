@@ -1,6 +1,5 @@
 """``manage.py identity_provider`` and ``set_password``."""
 
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -9,15 +8,9 @@ from django.core.management import CommandError, call_command
 
 from backend.accounts.models import IdentityProvider
 from backend.accounts.provider_actions import client_secret
-from backend.accounts.tests.providers import LyingProvider, lying_provider
+from backend.accounts.tests.providers import LyingProvider
 from backend.accounts.tests.test_get_session import sign_in
 from backend.conftest import Tenant
-
-
-@pytest.fixture
-def liar() -> Iterator[LyingProvider]:
-    with lying_provider() as provider:
-        yield provider
 
 
 @pytest.fixture

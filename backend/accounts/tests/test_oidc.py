@@ -1,6 +1,5 @@
 """Providers whose answers are not what they should be: nobody is signed in by them, and nothing is made."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,17 +9,6 @@ from backend.accounts import oidc
 from backend.accounts.models import ExternalIdentity, IdentityProvider, User
 from backend.accounts.tests.providers import CLIENT_ID, CLIENT_SECRET, Browser, LyingProvider, known, lying_provider
 from backend.conftest import Tenant
-
-
-@pytest.fixture
-def liar() -> Iterator[LyingProvider]:
-    with lying_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def corp(liar: LyingProvider, db: None) -> IdentityProvider:
-    return known(liar.issuer)
 
 
 def through(liar: LyingProvider, corp: IdentityProvider, **parameters: str) -> str:

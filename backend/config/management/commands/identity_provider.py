@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from backend.accounts import oidc, provider_actions
+from backend.accounts import directory_actions, oidc, provider_actions
 from backend.accounts.directory import PATH
 from backend.accounts.models import IdentityProvider
 from backend.core.errors import DomainError
@@ -104,10 +104,10 @@ class Command(BaseCommand):
                 provider_actions.set_secret(provider, _secret(options["client_secret_file"]))
                 self.stdout.write(f"{provider.name} has another client secret.")
             case "directory" if options["off"]:
-                told = provider_actions.forget_directory(provider)
+                told = directory_actions.forget_directory(provider)
                 self.stdout.write(f"{provider.name} tells nothing any more; people forgotten: {told}.")
             case "directory":
-                token = provider_actions.new_directory_token(provider)
+                token = directory_actions.new_token(provider)
                 self.stdout.write(f"Base URL, to enter at {provider.name}: {settings.ENV.ringmaster_public_url}{PATH}")
                 self.stdout.write(f"Token, shown once: {token}")
             case "disable":
