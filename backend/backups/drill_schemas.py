@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 from backend.backups.drill_checks import DrillVerdict
 from backend.backups.schemas import Selection, TableChoice, TimeZone
 from backend.backups.states import DrillShape, DrillState
+from backend.clusters.schemas import Word
 from backend.core.schemas import AllowedAction, RequestBody
 from backend.operations.schemas import Operation
 
@@ -25,7 +26,7 @@ class DrillOrder(RequestBody):
         examples=[[{"keyspace": "shop", "table": "orders"}, {"keyspace": "users"}]],
     )
     shape: Shape = Field(DrillShape.ZONES, description="zones: one node in each zone of the cluster. one: one node")
-    machine_type: str | None = Field(
+    machine_type: Word | None = Field(
         None, description="null: the smallest on which the data fits", examples=["i4i.xlarge"]
     )
     compare_live: bool = Field(True, description="Read the cluster's own tables too, and compare")

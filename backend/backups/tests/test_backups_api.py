@@ -262,8 +262,8 @@ def test_tables_and_whole_keyspaces_that_are_there_are_backed_up(
     assert api.post(path(active, "backups"), {"selection": selection}).status_code == 202
 
 
-@pytest.mark.parametrize("machine_type", ["mars.large", "¸", " ", "x" * 100, "a\0b"])
-def test_a_drill_on_a_machine_type_that_is_none_is_refused(
+@pytest.mark.parametrize("machine_type", ["¸", " ", "x" * 100, "a\0b"])
+def test_a_drill_on_a_machine_type_that_is_no_word_is_refused(
     api: ApiClient, active: Cluster, operators: BackupLocation, machine_type: str
 ):
     finished(active, operators)
@@ -271,4 +271,15 @@ def test_a_drill_on_a_machine_type_that_is_none_is_refused(
         answer = api.post(path(active, address), {"machine_type": machine_type})
         assert answer.status_code == 422, answer.content
         assert answer.json()["error"]["field"] == "machine_type"
+    assert not Operation.objects.filter(kind="restore_drill").exists()
+
+
+def test_a_drill_on_a_machine_type_that_is_none_cannot_be_ordered(
+    api: ApiClient, active: Cluster, operators: BackupLocation
+):
+    finished(active, operators)
+    plan = api.post(path(active, "drills/plan"), {"machine_type": "mars.large"}).json()
+    assert any("no machine type of" in one and "mars.large" in one for one in plan["problems"])
+    answer = api.post(path(active, "drills"), {"machine_type": "mars.large"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "cannot_drill")
     assert not Operation.objects.filter(kind="restore_drill").exists()
