@@ -89,26 +89,25 @@ def answered_once(run: Run) -> Run:
     def wrapper(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         if request.method in SAFE_METHODS:
             return run(request, **kwargs)
-        who = find_identity(request)
-        if who is None and name not in rehearsal.IMPOSSIBLE:
-            return run(request, **kwargs)
-        key = request.headers.get(idempotency.HEADER)
-
-        def write() -> HttpResponseBase:
+        try:
+            rehearsal.refuse_impossible(request, name)
+            who = find_identity(request)
             if who is None:
                 return run(request, **kwargs)
-            return conditions.hold(
-                request,
-                operation,
-                organisation_id=who.organisation_id,
-                run=lambda: run(request, **kwargs),
-                values=kwargs,
-            )
 
-        try:
+            def write() -> HttpResponseBase:
+                return conditions.hold(
+                    request,
+                    operation,
+                    organisation_id=who.organisation_id,
+                    run=lambda: run(request, **kwargs),
+                    values=kwargs,
+                )
+
             if rehearsal.wanted(request):
-                return rehearsal.rehearse(name, write)
-            if key is None or who is None:
+                return rehearsal.rehearse(write)
+            key = request.headers.get(idempotency.HEADER)
+            if key is None:
                 return write()
             return idempotency.once(
                 request, organisation_id=who.organisation_id, user_id=who.user_id, key=key, run=write

@@ -30,10 +30,16 @@ def wanted(request: HttpRequest) -> bool:
     return word == "true"
 
 
-def rehearse(name: str, run: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-    """204 without a body when it would have succeeded, else its refusal. `name`: the operation id. Raises Invalid."""
-    if reason := IMPOSSIBLE.get(name):
-        raise Invalid("dry_run_not_possible", f"{name} has no dry run. {reason}", hint=f"Leave {PARAMETER} out.")
+def refuse_impossible(request: HttpRequest, name: str) -> None:
+    """Raises Invalid for a dry run of what has none. `name`: the operation id."""
+    if name in IMPOSSIBLE and wanted(request):
+        raise Invalid(
+            "dry_run_not_possible", f"{name} has no dry run. {IMPOSSIBLE[name]}", hint=f"Leave {PARAMETER} out."
+        )
+
+
+def rehearse(run: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """204 without a body when it would have succeeded, else its refusal."""
     with a_rehearsal(), transaction.atomic():
         response = run()
         transaction.set_rollback(True)
