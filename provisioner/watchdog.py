@@ -27,8 +27,8 @@ DEAF_EXIT_CODE = 70
 class Watchdog:
     """Times in seconds. While pings cannot even be sent the broker is away, which no restart would cure.
 
-    `busy`: whether every process of the worker has something to do. `lives` is told the queue whenever the worker is
-    seen to hear or to work.
+    `queue` and `busy` are of the worker: its own queue, and whether every process of it has something to do. `lives` is
+    told the queue whenever the worker is seen to hear or to work.
     """
 
     task_name = "provisioner.ping"
@@ -37,7 +37,6 @@ class Watchdog:
         self,
         app: Celery,
         *,
-        busy: Callable[[], bool],
         lives: Callable[[str], object],
         every: float = 5.0,
         deaf_after: float = 30.0,
@@ -45,10 +44,10 @@ class Watchdog:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.queue = ""
+        self.busy: Callable[[], bool] = lambda: False
         self.every = every
         self.deaf_after = deaf_after
         self._app = app
-        self._busy = busy
         self._lives = lives
         self._end_process = end_process
         self._now = now
@@ -69,7 +68,7 @@ class Watchdog:
 
     def check(self) -> None:
         """Send a ping; end the process when those before have not been heard for too long."""
-        if self._busy():
+        if self.busy():
             self._unheard_since = None
             self._lives(self.queue)
             return

@@ -12,7 +12,7 @@ from typing import Any
 
 from celery import Celery, signals
 from celery.app.amqp import AMQP
-from celery.worker import WorkController, state
+from celery.worker import state
 from django.conf import settings
 from kombu.connection import Connection
 from kombu.entity import Queue
@@ -102,19 +102,12 @@ app.conf.update(
     beat_max_loop_interval=1,
 )
 
-_worker: list[WorkController] = []
-
-
-def _busy() -> bool:
-    """As Celery judges whether to take another message, with worker_disable_prefetch."""
-    return bool(_worker) and len(state.reserved_requests) >= _worker[0].pool.num_processes
-
 
 def _lives(queue: str) -> None:
     signs_of_life.worker_heard(queue.removeprefix(f"{OPERATIONS_QUEUE}."))
 
 
-watchdog = Watchdog(app, busy=_busy, lives=_lives)
+watchdog = Watchdog(app, lives=_lives)
 standby = Standby(settings.ENV.redis_url)
 
 
@@ -128,8 +121,9 @@ def _set_up_logging(**_: Any) -> None:
 
 @signals.celeryd_after_setup.connect
 def _take_pings_too(sender: str, instance: Any, **_: Any) -> None:
-    _worker[:] = [instance]
     watchdog.queue = f"ringmaster.{sender}"
+    # As Celery judges whether to take another message, with worker_disable_prefetch.
+    watchdog.busy = lambda: len(state.reserved_requests) >= instance.pool.num_processes
     instance.app.amqp.queues.select_add(watchdog.queue)
     # From the beginning: a worker that has never seen its broker is never ready.
     standby.start()

@@ -29,10 +29,9 @@ class Bench:
         # Not as the current one: other tests of this process ring through that.
         app = Celery("test", broker="memory://", set_as_current=False)
         app.send_task = self.send  # type: ignore[method-assign]
-        self.watchdog = Watchdog(
-            app, busy=lambda: self.busy, lives=self.lives.append, end_process=self.exits.append, now=self.clock
-        )
+        self.watchdog = Watchdog(app, lives=self.lives.append, end_process=self.exits.append, now=self.clock)
         self.watchdog.queue = "ringmaster.worker@test"
+        self.watchdog.busy = lambda: self.busy
 
     def send(self, name: str, **options: Any) -> None:
         if self.broker_away:
