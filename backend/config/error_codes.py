@@ -9,9 +9,9 @@ _FOLDER = Path(__file__).parent
 
 
 @cache
-def known() -> dict[str, dict[str, Any]]:
-    """Each code with its `statuses`, what it `says`, and `hint`: what to do. Of both the sentence may be empty."""
-    codes: dict[str, dict[str, Any]] = json.loads((_FOLDER / "error_codes.json").read_text())
+def known() -> dict[str, list[dict[str, Any]]]:
+    """The cases of each code: `status`, what it `says`, and `hint`: what to do. Both sentences may be empty."""
+    codes: dict[str, list[dict[str, Any]]] = json.loads((_FOLDER / "error_codes.json").read_text())
     return codes
 
 

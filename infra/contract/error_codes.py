@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
 
@@ -39,9 +40,9 @@ _HANDED_ON = {"access/actions.py", "alerts/receiver_actions.py", "clusters/order
 _HEAD = """# Error codes
 
 Every answer that is not a success has one body: `{"error": {"code", "message", "hint", "field", "request_id", …}}`.
-The code is stable and for programs; message and hint are for people and may change. `…` stands for what differs from
-case to case. Each installation shows them too, under **API reference**, **Error codes**: `docs_url` of an error leads
-there, to its code. This page is made from the sources by `make generate`.
+The code is stable and for programs; message and hint are for people and may change. A code has a line for each case
+that it stands for, and `…` for what differs within it. Each installation shows them too, under **API reference**,
+**Error codes**: `docs_url` of an error leads there, to its code. This page is made from the sources by `make generate`.
 """
 
 
@@ -60,14 +61,13 @@ class Place:
     line: int
 
 
-@dataclass
-class Code:
-    """`says` is the first sentence that goes with it and `hint` what to do, as far as they are written down beside it;
-    else empty."""
+@dataclass(frozen=True, order=True)
+class Case:
+    """What goes with a code at one place of the sources. `says` and `hint`, what to do, may be empty."""
 
-    statuses: set[int] = field(default_factory=set)
-    says: str = ""
-    hint: str = ""
+    status: int
+    says: str
+    hint: str
 
 
 def sources() -> dict[str, ast.Module]:
@@ -79,37 +79,44 @@ def sources() -> dict[str, ast.Module]:
     }
 
 
-def found() -> dict[str, Code]:
-    """All codes by their names. Raises UnknownCodeError."""
+def found() -> dict[str, list[Case]]:
+    """All codes by their names, each with its cases. Raises UnknownCodeError."""
     trees = sources()
     errors = errors_of(trees)
-    codes: dict[str, Code] = {}
+    codes: dict[str, set[Case]] = defaultdict(set)
     for name, tree in trees.items():
         for place in places(name, tree, errors):
-            known = codes.setdefault(place.code, Code())
-            known.statuses.add(place.status)
-            known.says = known.says or place.says
-            known.hint = known.hint or place.hint
-    return dict(sorted(codes.items()))
+            codes[place.code].add(Case(place.status, place.says, place.hint))
+    return {code: _telling(cases) for code, cases in sorted(codes.items())}
+
+
+def _telling(cases: set[Case]) -> list[Case]:
+    """Without those that say less than another of the same status does."""
+
+    def says_less(one: Case, other: Case) -> bool:
+        return one.status == other.status and (
+            (not one.says and bool(other.says)) or (one.says == other.says and not one.hint and bool(other.hint))
+        )
+
+    return sorted(one for one in cases if not any(says_less(one, other) for other in cases))
 
 
 def main() -> int:
     codes = found()
-    listed = {
-        code: {"statuses": sorted(one.statuses), "says": one.says, "hint": one.hint} for code, one in codes.items()
-    }
+    listed = {code: [asdict(one) for one in cases] for code, cases in codes.items()}
     LISTED.write_text(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(codes))
     return 0
 
 
-def page(codes: dict[str, Code]) -> str:
+def page(codes: dict[str, list[Case]]) -> str:
     parts = [_HEAD]
-    for status in sorted({status for one in codes.values() for status in one.statuses}):
+    for status in sorted({one.status for cases in codes.values() for one in cases}):
         rows = [
             f"| `{code}` | {_cell(one.says)} | {_cell(one.hint)} |"
-            for code, one in codes.items()
-            if status in one.statuses
+            for code, cases in codes.items()
+            for one in cases
+            if one.status == status
         ]
         head = [f"## {status} {HTTPStatus(status).phrase}", "", "| code | says | what to do |", "|---|---|---|"]
         parts.append("\n".join([*head, *rows]))

@@ -15,6 +15,7 @@ import json
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from infra.contract.error_codes import SOURCES, errors_of, places, sources
 
@@ -26,12 +27,14 @@ _AROUND = (
     "config/idempotency.py",
     "config/middleware.py",
     "config/rate_limits.py",
-    "config/reach.py",
     "config/rehearsal.py",
     "config/sparse.py",
     "core/errors.py",
 )
 """What stands around every route: its codes can be answered by all."""
+_FORBIDS = ("config/reach.py",)
+"""Around every route too, but of what it says only what is forbidden is its own: that a thing is not there, the route
+would say as well."""
 
 Node = tuple[str, str]
 """File and name: of a function, a class or a variable of a module; of a method with its class before it."""
@@ -49,8 +52,11 @@ class Graph:
     answers: dict[Node, set[Answer]] = field(default_factory=lambda: defaultdict(set))
     routes: dict[str, Node] = field(default_factory=dict)
 
-    def answered_from(self, starts: set[Node]) -> set[Answer]:
-        """What is answered by these nodes and all that they lead to."""
+    def nodes_of(self, files: tuple[str, ...]) -> set[Node]:
+        return {node for node in self.mentions if node[0] in files}
+
+    def answered_from(self, starts: set[Node], *, short_of: tuple[str, ...] = ()) -> set[Answer]:
+        """What is answered by these nodes and all that they lead to. `short_of`: files where it ends."""
         seen: set[Node] = set()
         named: set[str] = set()
         classes: set[Node] = set()
@@ -62,13 +68,14 @@ class Graph:
                 classes |= {node} & self.members.keys()
             led = {to for node in fresh for to in self.mentions[node]}
             led |= {method for one in classes for name, method in self.members[one].items() if name in named}
-            fresh = led - seen
+            fresh = {one for one in led - seen if one[0] not in short_of}
         return {answer for node in seen for answer in self.answers[node]}
 
 
 def main() -> int:
     graph = read(sources())
-    around = graph.answered_from({node for node in list(graph.mentions) if node[0] in _AROUND})
+    around = graph.answered_from(graph.nodes_of(_AROUND), short_of=_FORBIDS)
+    around |= {one for one in graph.answered_from(graph.nodes_of(_FORBIDS)) if one[0] == HTTPStatus.FORBIDDEN}
     document = {
         "all": _by_status(around),
         "operations": {

@@ -11,7 +11,7 @@ import { descriptionQuery } from "../api";
 import { ErrorBox } from "../components/error-box";
 import { RouteLink } from "../components/route-link";
 import { useTitle } from "../hooks/use-title";
-import { type ErrorCode, errorCodesOf, matchingCodes } from "../util/reference";
+import { countCodes, type ErrorCase, errorCasesOf, matchingCases } from "../util/reference";
 
 const route = getRouteApi("/console/api-reference/errors");
 
@@ -23,8 +23,9 @@ export function ApiErrorsPage() {
   const description = useQuery(descriptionQuery);
   if (description.isError) return <ErrorBox error={description.error} onRetry={() => void description.refetch()} />;
   if (!description.data) return <Spinner size="large" />;
-  const all = errorCodesOf(description.data);
-  const found = matchingCodes(all, q);
+  const all = errorCasesOf(description.data);
+  const found = matchingCases(all, q);
+  const count = countCodes(found);
 
   return (
     <Table
@@ -33,8 +34,8 @@ export function ApiErrorsPage() {
       header={
         <Header
           variant="h1"
-          counter={`(${all.length})`}
-          description="Every answer that is not a success has one of them. Codes are stable, and for programs; … stands for what differs from case to case."
+          counter={`(${countCodes(all)})`}
+          description="Every answer that is not a success has one of them. Codes are stable, and for programs; each has a line for every case that it stands for, and … for what differs within it."
           actions={<RouteLink to="/api-reference">All operations</RouteLink>}
         >
           Error codes
@@ -46,7 +47,7 @@ export function ApiErrorsPage() {
           filteringPlaceholder="Find error codes"
           filteringAriaLabel="Find error codes"
           filteringClearAriaLabel="Clear"
-          countText={q ? `${found.length} ${found.length === 1 ? "code" : "codes"}` : undefined}
+          countText={q ? `${count} ${count === 1 ? "code" : "codes"}` : undefined}
           onChange={({ detail }) =>
             void navigate({ search: { q: detail.filteringText || undefined }, replace: true, resetScroll: false })
           }
@@ -54,7 +55,7 @@ export function ApiErrorsPage() {
       }
       columnDefinitions={COLUMNS}
       items={found}
-      trackBy="code"
+      trackBy={({ code, status, says, hint }) => `${code} ${status} ${says} ${hint}`}
       wrapLines
       empty={
         <SpaceBetween size="xs">
@@ -66,7 +67,7 @@ export function ApiErrorsPage() {
   );
 }
 
-const COLUMNS: TableProps.ColumnDefinition<ErrorCode>[] = [
+const COLUMNS: TableProps.ColumnDefinition<ErrorCase>[] = [
   {
     id: "code",
     header: "Code",
@@ -74,7 +75,7 @@ const COLUMNS: TableProps.ColumnDefinition<ErrorCode>[] = [
     minWidth: 220,
     cell: ({ code }) => <Box variant="code">{code}</Box>,
   },
-  { id: "statuses", header: "Status", minWidth: 90, cell: ({ statuses }) => statuses.join(", ") },
+  { id: "status", header: "Status", minWidth: 90, cell: ({ status }) => status },
   { id: "says", header: "Says", minWidth: 260, cell: ({ says }) => says || "Its message says which case it is." },
   {
     id: "hint",

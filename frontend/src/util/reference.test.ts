@@ -2,12 +2,13 @@ import { describe, expect, it } from "vitest";
 import {
   addressOf,
   commandLine,
+  countCodes,
   curlLine,
   type Description,
-  errorCodesOf,
+  errorCasesOf,
   exampleOf,
   matching,
-  matchingCodes,
+  matchingCases,
   operationsOf,
   pythonLines,
   rowsOf,
@@ -126,11 +127,14 @@ function row(
 
 describe("error codes", () => {
   const listed = {
-    in_use: { statuses: [409], says: "It is in use.", hint: "Wait." },
-    role_in_use: { statuses: [409], says: "", hint: "" },
-    not_found: { statuses: [404], says: "There is none.", hint: "" },
+    in_use: [
+      { status: 409, says: "It is in use.", hint: "Wait." },
+      { status: 409, says: "Its name is in use.", hint: "Choose another." },
+    ],
+    role_in_use: [{ status: 409, says: "", hint: "" }],
+    not_found: [{ status: 404, says: "There is none.", hint: "" }],
   };
-  const codes = errorCodesOf({
+  const cases = errorCasesOf({
     ...description,
     components: {
       ...description.components,
@@ -139,12 +143,15 @@ describe("error codes", () => {
   });
 
   it.each(Object.keys(listed))("%s leads to itself alone, as docs_url of an error asks for it", (code) => {
-    expect(matchingCodes(codes, code).map((one) => one.code)).toEqual([code]);
+    const found = matchingCases(cases, code);
+    expect(found.map((one) => one.code)).toEqual(listed[code as keyof typeof listed].map(() => code));
+    expect(countCodes(found)).toBe(1);
   });
 
   it("are found by words of what they say", () => {
-    expect(matchingCodes(codes, "wait in use").map(({ code }) => code)).toEqual(["in_use"]);
-    expect(matchingCodes(codes, "409").map(({ code }) => code)).toEqual(["in_use", "role_in_use"]);
-    expect(matchingCodes(codes, "nothing like it")).toEqual([]);
+    expect(matchingCases(cases, "wait in use").map(({ says }) => says)).toEqual(["It is in use."]);
+    expect(matchingCases(cases, "409").map(({ code }) => code)).toEqual(["in_use", "in_use", "role_in_use"]);
+    expect(matchingCases(cases, "nothing like it")).toEqual([]);
+    expect(countCodes(cases)).toBe(3);
   });
 });

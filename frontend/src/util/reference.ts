@@ -26,13 +26,13 @@ export interface Schema {
   minItems?: number;
   maxItems?: number;
   pattern?: string;
-  "x-error-codes"?: Record<string, Omit<ErrorCode, "code">>;
+  "x-error-codes"?: Record<string, Omit<ErrorCase, "code">[]>;
 }
 
-/** What a code of an error means; what it says and what to do may be empty. */
-export interface ErrorCode {
+/** A case of a code of an error; what it says and what to do may be empty. */
+export interface ErrorCase {
   code: string;
-  statuses: number[];
+  status: number;
   says: string;
   hint: string;
 }
@@ -134,20 +134,24 @@ export function matching(operations: Operation[], text: string): Operation[] {
   });
 }
 
-export function errorCodesOf(description: Description): ErrorCode[] {
+export function errorCasesOf(description: Description): ErrorCase[] {
   const codes = description.components.schemas.ErrorDetail?.properties?.code?.["x-error-codes"] ?? {};
-  return Object.entries(codes).map(([code, found]) => ({ code, ...found }));
+  return Object.entries(codes).flatMap(([code, cases]) => cases.map((one) => ({ code, ...one })));
 }
 
-/** The code of that name alone, when there is one; else those with every word. */
-export function matchingCodes(codes: ErrorCode[], text: string): ErrorCode[] {
-  const named = codes.filter(({ code }) => code === text.trim());
+/** The cases of the code of that name alone, when there is one; else those with every word. */
+export function matchingCases(cases: ErrorCase[], text: string): ErrorCase[] {
+  const named = cases.filter(({ code }) => code === text.trim());
   if (named.length > 0) return named;
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return codes.filter(({ code, statuses, says, hint }) => {
-    const said = `${code} ${code.replaceAll("_", " ")} ${statuses.join(" ")} ${says} ${hint}`.toLowerCase();
+  return cases.filter(({ code, status, says, hint }) => {
+    const said = `${code} ${code.replaceAll("_", " ")} ${status} ${says} ${hint}`.toLowerCase();
     return words.every((word) => said.includes(word));
   });
+}
+
+export function countCodes(cases: ErrorCase[]): number {
+  return new Set(cases.map(({ code }) => code)).size;
 }
 
 const DEEPEST = 4;

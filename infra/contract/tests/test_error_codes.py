@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from infra.contract.error_codes import LISTED, Code, UnknownCodeError, errors_of, found, page, places
+from infra.contract.error_codes import LISTED, Case, UnknownCodeError, errors_of, found, page, places
 
 _SOURCE = """
 KNOWN = "too_slow"
@@ -46,5 +46,15 @@ def test_the_list_is_of_today_and_every_code_is_on_the_page() -> None:
     codes = found()
     assert {"role_protected", "unknown_zone", "too_many_replays", "rate_limited"} <= set(codes)
     assert all(f"`{code}`" in page(codes) for code in codes)
-    assert "| `in_use` | … is in use \\| now. |  |" in page({"in_use": Code({409}, "… is in use | now.")})
+    assert "| `in_use` | … is in use \\| now. |  |" in page({"in_use": [Case(409, "… is in use | now.", "")]})
     assert LISTED.exists()
+
+
+def test_every_case_of_a_code_is_told_and_none_that_says_nothing_more() -> None:
+    taken = [one for one in found()["name_taken"] if one.status == 409]
+    assert len(taken) > 1
+    assert all(one.says for one in taken)
+    for code, cases in found().items():
+        assert cases, code
+        silent = [one for one in cases if not one.says]
+        assert not any(one.says for one in cases for other in silent if one.status == other.status), code
