@@ -5,11 +5,12 @@ They are years older than what the modules are for: `older` takes from a copy of
 
 import fcntl
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 from infra.deploy.terraform.configuration import FOLDER
-from infra.local.layout import layout
+from infra.local.layout import CHECKOUT, layout
 
 _PROGRAMS = {
     "aws": "github.com/terraform-providers/terraform-provider-aws",
@@ -65,6 +66,16 @@ OLDER: dict[str, list[tuple[str, str, str]]] = {
         ("stores.tf", 'transit_encryption_mode = "SERVER_AUTHENTICATION"', ""),
     ],
 }
+
+
+def older_copy(cloud: str, folder: Path) -> Path:
+    """Of a module and all that it reads, for an older provider: the folder of its example."""
+    shutil.copytree(CHECKOUT / "infra" / cloud, folder / "infra" / cloud)
+    modules = folder / "infra" / "deploy" / "terraform"
+    for each in (cloud, "machine"):
+        shutil.copytree(FOLDER / each, modules / each)
+    older(cloud, modules / cloud)
+    return modules / cloud / "examples" / "complete"
 
 
 def older(cloud: str, folder: Path) -> None:

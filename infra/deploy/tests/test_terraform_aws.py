@@ -9,7 +9,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -60,16 +59,11 @@ class Cloud:
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     settings = providers.settings("aws")
     folder = tmp_path_factory.mktemp("aws")
-    shutil.copytree(CHECKOUT / "infra" / "aws", folder / "infra" / "aws")
-    modules = folder / "infra" / "deploy" / "terraform"
-    for each in ("aws", "machine"):
-        shutil.copytree(CHECKOUT / "infra" / "deploy" / "terraform" / each, modules / each)
-    providers.older("aws", modules / "aws")
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
-    example = modules / "aws" / "examples" / "complete"
+    example = providers.older_copy("aws", folder)
     main = example / "main.tf"
     region = f'  region = "{REGION}"\n'
     assert main.read_text().count(region) == 1

@@ -6,7 +6,6 @@ It is not applied: our emulator of Compute Engine has no balancers, groups, data
 
 import json
 import os
-import shutil
 from typing import Any
 
 import pytest
@@ -25,11 +24,6 @@ State = dict[str, list[dict[str, Any]]]
 def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     settings = providers.settings("gcp")
     folder = tmp_path_factory.mktemp("gcp")
-    shutil.copytree(CHECKOUT / "infra" / "gcp", folder / "infra" / "gcp")
-    modules = folder / "infra" / "deploy" / "terraform"
-    for each in ("gcp", "machine"):
-        shutil.copytree(CHECKOUT / "infra" / "deploy" / "terraform" / each, modules / each)
-    providers.older("gcp", modules / "gcp")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -41,7 +35,7 @@ def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
         "TF_VAR_certificate": "projects/example/global/sslCertificates/console",
         "TF_VAR_machine_image": "projects/debian-cloud/global/images/debian-12-bookworm-v20250910",
     }
-    made = Terraform(modules / "gcp" / "examples" / "complete", environment, seconds=300)
+    made = Terraform(providers.older_copy("gcp", folder), environment, seconds=300)
     made.do("get")
     return made
 
