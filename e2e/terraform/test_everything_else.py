@@ -41,6 +41,17 @@ resource "ringmaster_repair_schedule" "it" {
   cluster_id = ringmaster_cluster.it.id
   intensity  = 30
 }
+resource "ringmaster_vpc_peering" "analytics" {
+  cluster_id   = ringmaster_cluster.it.id
+  name         = "analytics"
+  peer_network = "net-analytics"
+  cidrs        = ["10.20.0.0/16"]
+}
+resource "ringmaster_private_endpoint" "keys" {
+  cluster_id = ringmaster_cluster.it.id
+  name       = "keys"
+  service    = "projects/theirs/regions/fake-1/serviceAttachments/keys"
+}
 resource "ringmaster_log_archive" "it" {
   cluster_id       = ringmaster_cluster.it.id
   interval_seconds = 120
@@ -101,6 +112,8 @@ CHANGES = [
         "ringmaster_backup_schedule.nightly",
         "update",
     ),
+    ('["10.20.0.0/16"]', '["10.20.0.0/16", "10.30.0.0/16"]', "ringmaster_vpc_peering.analytics", "replace"),
+    ("fake-1/serviceAttachments", "fake-2/serviceAttachments", "ringmaster_private_endpoint.keys", "replace"),
     ("intensity  = 30", "intensity  = 70", "ringmaster_repair_schedule.it", "update"),
     ("interval_seconds = 120", "interval_seconds = 300", "ringmaster_log_archive.it", "update"),
     (
@@ -172,6 +185,9 @@ def _others_see_it(product: Product, terraform: Terraform) -> None:
         False,
         rules["node-down"]["default_for_seconds"],
     )
+    connections = {one["name"]: one for one in product.call("GET", f"{path}/network-connections")["items"]}
+    assert connections["analytics"]["cidrs"] == ["10.20.0.0/16", "10.30.0.0/16"]
+    assert "fake-2" in connections["keys"]["service"]
     archive = product.call("GET", f"{path}/log-archive")
     assert (archive["enabled"], archive["keep_days"], archive["interval_seconds"]) == (True, 7, 300)
     drills = product.call("GET", f"{path}/drills/overview")["schedule"]
@@ -181,12 +197,23 @@ def _others_see_it(product: Product, terraform: Terraform) -> None:
     product.call("PATCH", f"{path}/repairs/schedule", {"intensity": 10})
     product.call("PUT", f"{path}/log-archive", {"enabled": False})
     product.call("DELETE", f"{path}/drill-schedule")
+    deleted = product.call("DELETE", f"{path}/network-connections/{connections['keys']['id']}")
+    _wait_for(product, deleted["operation"]["id"])
     assert terraform.plan().changes == {
         "ringmaster_repair_schedule.it": "update",
         "ringmaster_log_archive.it": "update",
         "ringmaster_drill_schedule.it": "create",
+        "ringmaster_private_endpoint.keys": "create",
     }
     assert terraform.apply().code == 0
+
+
+def _wait_for(product: Product, operation: str) -> None:
+    for _ in range(300):
+        if product.call("GET", f"/operations/{operation}")["state"] == "succeeded":
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not end")
 
 
 def _imports(terraform: Terraform, configuration: str) -> None:
@@ -211,6 +238,8 @@ IMPORTED = {
     "ringmaster_cql_grant.app": "{cluster_id}/{role}/{resource}",
     "ringmaster_backup_schedule.nightly": "{cluster_id}/{id}",
     "ringmaster_repair_schedule.it": "{cluster_id}",
+    "ringmaster_vpc_peering.analytics": "{cluster_id}/{id}",
+    "ringmaster_private_endpoint.keys": "{cluster_id}/{id}",
     "ringmaster_alert_rule.down": "{cluster_id}/{rule}",
     "ringmaster_log_archive.it": "{cluster_id}",
     "ringmaster_drill_schedule.it": "{cluster_id}",
@@ -299,6 +328,12 @@ REFUSED = [
         f'cluster_id = "{NO_CLUSTER}", name = "x", cron = "0 3 * * *", keep_days = 1',
         "There is no such cluster",
     ),
+    (
+        "vpc_peering",
+        f'cluster_id = "{NO_CLUSTER}", name = "x", peer_network = "vpc-1", cidrs = ["10.0.0.0/8"]',
+        "There is no such cluster",
+    ),
+    ("private_endpoint", f'cluster_id = "{NO_CLUSTER}", name = "x", service = "keys"', "There is no such cluster"),
     ("budget", 'name = "x", micros = 0', "micros"),
     ("notification_channel", 'name = "x", kind = "pigeon"', "kind"),
     ("webhook", 'name = "x", url = "http://10.0.0.1/"', "url"),
