@@ -17,7 +17,8 @@ export default defineConfig({
   testMatch: "**/*.e2e.ts",
   outputDir: "test-results",
   globalSetup: "./support/global-setup.ts",
-  // One private installation of the whole product serves all tests, so they take turns.
+  // One private installation of the whole product serves all tests, so they take turns. Two, each with a worker of its
+  // own, took as long on two cores: browsers, engines and the product keep both of them busy.
   workers: 1,
   // What fails under `make test` is run once more and called flaky (decision 0046).
   retries: process.env.PLAYWRIGHT_JUNIT_OUTPUT_NAME ? 1 : 0,
