@@ -24,7 +24,6 @@ _AROUND = (
     "accounts/authentication.py",
     "config/api.py",
     "config/conditions.py",
-    "config/idempotency.py",
     "config/middleware.py",
     "config/rate_limits.py",
     "config/rehearsal.py",
