@@ -44,12 +44,14 @@ resource "ringmaster_repair_schedule" "it" {
 resource "ringmaster_vpc_peering" "analytics" {
   cluster_id   = ringmaster_cluster.it.id
   name         = "analytics"
+  datacenter   = "fake-fake-1"
   peer_network = "net-analytics"
   cidrs        = ["10.20.0.0/16"]
 }
 resource "ringmaster_private_endpoint" "keys" {
   cluster_id = ringmaster_cluster.it.id
   name       = "keys"
+  datacenter = "fake-fake-1"
   service    = "projects/theirs/regions/fake-1/serviceAttachments/keys"
 }
 resource "ringmaster_log_archive" "it" {

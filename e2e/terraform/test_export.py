@@ -67,6 +67,8 @@ def test_what_exists_is_exported_and_a_plan_of_it_has_nothing_to_do(
         "backup_schedule",
         "repair_schedule",
         "log_archive",
+        "vpc_peering",
+        "private_endpoint",
     ):
         assert f'resource "ringmaster_{kind}"' in written
     for kind in (

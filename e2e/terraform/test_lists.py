@@ -170,7 +170,8 @@ def _kinds_are_told_apart(product: Product, terraform: Terraform, cluster_id: st
     assert {one["kind"] for one in told("notification_channels")} == {"email", "webhook"}
     grants = [one for one in told("cql_grants") if one["role"] == "app"]
     assert grants == [{"role": "app", "resource": "data", "permissions": ["MODIFY", "SELECT"]}]
-    assert told("vpc_peerings") == told("private_endpoints") == []
+    assert [(one["name"], one["cidrs"]) for one in told("vpc_peerings")] == [("analytics", ["10.20.0.0/16"])]
+    assert [(one["name"], one["datacenter"]) for one in told("private_endpoints")] == [("keys", "fake-fake-1")]
     schedule = terraform.values("data.ringmaster_repair_schedule.all")
     now = product.call("GET", f"/clusters/{cluster_id}/repairs")["schedule"]
     assert schedule["intensity"] == 30

@@ -94,8 +94,8 @@ def tf() -> None:
 def export(session: Session, out: Path | None) -> None:
     """Write configuration and import blocks for what the organisation has.
 
-    Clusters with their allowlists, database roles and grants, schedules, archives of commit logs and changed alert
-    rules; budgets, cloud accounts, members, roles, groups with roles, service accounts and access
+    Clusters with their allowlists, network connections, database roles and grants, schedules, archives of commit logs
+    and changed alert rules; budgets, cloud accounts, members, roles, groups with roles, service accounts and access
     settings. What cannot be taken over is named in comments at the end.
 
     \b
@@ -257,8 +257,20 @@ def _cluster(session: Session, made: Configuration, cluster_id: str, accounts: M
         if rule["changed"]:
             _alert_rule(made, rule, cluster_id, name, of)
     for one in _every(session, f"{at}/network-connections"):
-        made.notes.append(f"the connection {one['name']} of {name}; import it by hand as {cluster_id}/{one['id']}")
+        _connection(made, one, cluster_id, name, of)
     return address
+
+
+def _connection(made: Configuration, one: Mapping[str, Any], cluster_id: str, name: str, of: dict[str, Any]) -> None:
+    if one["state"] == "deleting":
+        made.notes.append(f"the connection {one['name']} of {name}, which is being deleted")
+        return
+    kind, words = {
+        "peering": ("ringmaster_vpc_peering", ("peer_network", "peer_owner", "peer_region", "cidrs")),
+        "endpoint": ("ringmaster_private_endpoint", ("service",)),
+    }[one["kind"]]
+    said = {word: one[word] or None for word in ("name", "datacenter", *words)}
+    made.add(kind, f"{name}_{one['name']}", f"{cluster_id}/{one['id']}", of | said)
 
 
 def _database_roles(
